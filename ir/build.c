@@ -4,7 +4,9 @@
  * A node that got through has legal operands, checked attributes in the order of its op's row without those that equal
  * their defaults, inferred result types, and the symbolic elements of small integer results. So no pass checks any of
  * this again. */
+#include "ir/custom.h"
 #include "ir/infer.h"
+#include "ir/values.h"
 
 #include <string.h>
 
@@ -46,6 +48,8 @@ static struct weft_attr copy_attr(struct weft_arena *arena, const struct weft_at
         copy.reals = reals;
     } else if (attr->kind == WEFT_ATTR_WORD) {
         copy.word = weft_arena_copy(arena, attr->word, strlen(attr->word));
+    } else if (attr->kind == WEFT_ATTR_VALUES) {
+        copy.values = weft_values_copy(arena, attr->values, attr->count);
     }
     return copy;
 }
@@ -66,10 +70,12 @@ static struct weft_attr *normal_attrs(struct weft_graph *g, int op, const struct
 
 /* --- the gate ----------------------------------------------------------------------------------------------------- */
 
-static unsigned most_results(const struct weft_node_spec *spec)
+static unsigned most_results(const struct weft_graph *graph, const struct weft_node_spec *spec)
 {
     if (weft_ops[spec->op].results >= 0)
         return (unsigned)weft_ops[spec->op].results;
+    if (spec->op == WEFT_OP_custom)
+        return spec->results ? spec->results : weft_custom_results(graph->context, spec->attr, spec->attrs);
     unsigned most = 0;
     for (unsigned i = 0; i < spec->attrs; i++)
         if (spec->attr[i].kind == WEFT_ATTR_GRAPH && spec->attr[i].graph && spec->attr[i].graph->returns > most)
@@ -141,14 +147,14 @@ static bool check_claim(struct weft_infer *infer, const struct weft_type *claime
 weft_node weft_add_node(struct weft_graph *graph, const struct weft_node_spec *spec)
 {
     struct weft_type small[2] = {{0}};
-    const unsigned most = most_results(spec);
+    const unsigned most = most_results(graph, spec);
     struct weft_infer infer = {
         .graph = graph, .op = spec->op, .operand = spec->operand, .operands = spec->operands,
         .attr = spec->attr, .attrs = spec->attrs, .constant = spec->constant, .place = &spec->place,
         .result = most <= 2 ? small : weft_new(graph->arena, struct weft_type, most), .results = most,
     };
     if ((weft_ops[spec->op].traits & WEFT_STATED) && spec->stated)
-        infer.result[0] = *spec->stated;
+        memcpy(infer.result, spec->stated, (spec->op == WEFT_OP_custom ? most : 1) * sizeof *infer.result);
     if (!weft_infer_run(&infer) || !check_claim(&infer, spec->claimed))
         return WEFT_NO_NODE;
 

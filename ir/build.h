@@ -47,7 +47,8 @@ struct weft_node_spec {
     unsigned operands;
     const struct weft_attr *attr; /* any order; those equal to defaults are dropped; lists are copied */
     unsigned attrs;
-    const struct weft_type *stated;         /* type of the result, for WEFT_STATED ops */
+    const struct weft_type *stated;         /* type of the result, for WEFT_STATED ops; of custom, of all `results` */
+    unsigned results;                       /* of custom: so many; 0: as many as the function has. Else 0 */
     const struct weft_type *claimed;        /* what somebody takes the type of result 0 to be: an error if it is not */
     const struct weft_constant *constant;   /* of const; its blob must be held by the graph */
     weft_node before;                       /* none: at the end */

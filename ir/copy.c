@@ -67,13 +67,18 @@ static void copy_node(struct mapping *m, weft_node old)
         operands[i] = m->value[weft_operand(m->from, old, i).id];
     if (info->constant && info->constant->kind == WEFT_CONST_BLOB)
         weft_graph_hold(m->to, weft_blob_hold(info->constant->blob));
+    const unsigned results = info->op == WEFT_OP_custom ? info->results : info->results > 0;
+    struct weft_type *const stated = weft_new(m->to->arena, struct weft_type, results);
+    for (unsigned i = 0; i < results; i++)
+        stated[i] = m->from->value[info->first_result + i].type;
     const weft_node node = weft_add_node(
         m->to, &(struct weft_node_spec){.op = info->op,
                                         .operand = operands,
                                         .operands = info->operands,
                                         .attr = copy_attrs(m, info),
                                         .attrs = info->attrs,
-                                        .stated = info->results ? &m->from->value[info->first_result].type : NULL,
+                                        .stated = results ? stated : NULL,
+                                        .results = info->op == WEFT_OP_custom ? results : 0,
                                         .constant = info->constant,
                                         .name = info->name,
                                         .place = {.line = info->line}});

@@ -1,112 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* custom.c: registering functions of the caller's, and calling one on tensors.
+/* custom.c: calling a function of the caller's on tensors; custom_register.c has the register of them.
  *
- * A function says which order of axes it takes for each operand and its result. What lies otherwise, a transposed view
- * or a bound output with strides, is copied to scratch memory before the call or out of it afterwards; so a function is
- * written for one layout, and every graph may use it. */
+ * A function says which order of axes it takes for each operand and result. What lies otherwise, a transposed view or a
+ * bound output with strides, is copied to scratch memory before the call or out of it afterwards; so a function is
+ * written for one layout, and every graph may use it. A call of several parts copies nothing, since each part would. */
 #include "ir/custom.h"
 #include "ir/public.h"
-#include "ir/suggest.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-
-/* --- the register ------------------------------------------------------------------------------------------------- */
-
-const struct weft_custom_entry *weft_custom_find(struct weft_context *context, const char *name)
-{
-    const struct weft_custom_entry *entry = atomic_load_explicit(&context->customs, memory_order_acquire);
-    while (entry && strcmp(entry->name, name) != 0)
-        entry = entry->next;
-    return entry;
-}
-
-const struct weft_custom_entry *weft_custom_of(const struct weft_graph *graph, weft_node node)
-{
-    return weft_custom_find(graph->context, weft_attr_word(graph, node, WEFT_ATTR_function));
-}
-
-void weft_customs_free(struct weft_context *context)
-{
-    struct weft_custom_entry *entry = atomic_load(&context->customs);
-    while (entry) {
-        struct weft_custom_entry *next = entry->next;
-        weft_release(context, entry, sizeof *entry);
-        entry = next;
-    }
-}
-
-bool weft_custom_is_name(const char *name)
-{
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    const size_t length = strlen(name);
-    return length > 0 && length < 64 && strchr(letters, name[0]) &&
-           strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == length;
-}
-
-struct registration {
-    struct weft_context *context;
-    const struct weft_custom *given;
-};
-
-static int add_entry(void *arg)
-{
-    const struct registration *r = arg;
-    struct weft_custom custom;
-    if (!r->given || !weft_take_options(&custom, sizeof custom, r->given))
-        return weft_wrong(r->context, NULL, "weft_custom.size is not set");
-    if (!custom.name || !weft_custom_is_name(custom.name))
-        return weft_wrong(r->context, custom.name,
-                          "the name of a custom function is a letter, then letters, digits and _, up to 63");
-    if (!custom.run)
-        return weft_wrong(r->context, custom.name, "a custom function has no run");
-    if (custom.least_operands < 0 || (custom.most_operands >= 0 && custom.most_operands < custom.least_operands))
-        return weft_wrong(r->context, custom.name, "a custom function takes no such number of operands");
-    if (weft_custom_find(r->context, custom.name))
-        return weft_wrong(r->context, custom.name, "a custom function of this name is registered already");
-    struct weft_custom_entry *entry = weft_allocate(r->context, sizeof *entry);
-    if (!entry)
-        return WEFT_ERR_NOMEM;
-    *entry = (struct weft_custom_entry){.custom = custom, .next = atomic_load(&r->context->customs)};
-    memcpy(entry->name, custom.name, strlen(custom.name));
-    entry->custom.name = entry->name;
-    snprintf(entry->kernel, sizeof entry->kernel, "custom.%s", entry->name);
-    atomic_store_explicit(&r->context->customs, entry, memory_order_release);
-    return WEFT_OK;
-}
-
-int weft_register(struct weft_context *context, const struct weft_custom *custom)
-{
-    if (!context || !custom)
-        return weft_missing(context);
-    return weft_protected(context, add_entry, &(struct registration){context, custom});
-}
-
-bool weft_custom_check(const struct weft_graph *graph)
-{
-    bool right = true;
-    for (uint32_t i = 0; i < graph->bodies; i++) /* depth is bounded by WEFT_MAX_DEPTH */
-        right = weft_custom_check(graph->body[i]) && right;
-    weft_foreach_node(graph, n) {
-        if (weft_opcode_of(graph, n) != WEFT_OP_custom || weft_custom_of(graph, n))
-            continue;
-        const char *name = weft_attr_word(graph, n, WEFT_ATTR_function);
-        struct weft_suggest suggest;
-        weft_suggest_open(&suggest, name, strlen(name));
-        for (const struct weft_custom_entry *e = atomic_load(&graph->context->customs); e; e = e->next)
-            weft_suggest_offer(&suggest, e->name);
-        weft_error(graph->context, WEFT_ERR_UNSUPPORTED,
-                   &(struct weft_place){.file = graph->file,
-                                        .line = graph->node[n.id].line,
-                                        .column = graph->node[n.id].line ? 1 : 0,
-                                        .where = weft_value_text(graph, weft_result(graph, n, 0))},
-                   "custom function '%s' is not registered, so nothing can compute this%s", name,
-                   weft_suggest_text(&suggest, ""));
-        right = false;
-    }
-    return right;
-}
 
 /* --- layouts ------------------------------------------------------------------------------------------------------ */
 
@@ -200,6 +102,26 @@ bool weft_custom_order(const struct weft_custom_entry *entry, unsigned i, unsign
     return order_of(&entry->custom, i, operands, rank, ret_order) == PACKED;
 }
 
+bool weft_custom_axes(const struct weft_custom_entry *entry, unsigned i, unsigned operands, int rank, int first,
+                      int *ret_axis)
+{
+    int32_t axis[WEFT_MAX_RANK];
+    uint32_t taken = 0;
+    for (int k = 0; k < rank; k++)
+        ret_axis[k] = axis[k] = i == operands ? k : -1;
+    if (!entry->custom.axes)
+        return false;
+    if (i == operands)
+        return true;
+    entry->custom.axes(entry->custom.user, i, operands, rank, axis);
+    for (int k = 0; k < rank; k++)
+        if (axis[k] >= 0 && axis[k] < first && !(taken >> axis[k] & 1)) {
+            ret_axis[k] = axis[k];
+            taken |= 1u << axis[k];
+        }
+    return true;
+}
+
 /* Is the address, or what is known of it, a multiple of what the function wants? */
 static bool stands_so(const struct weft_custom_entry *entry, unsigned i, unsigned operands, int rank, uintptr_t address)
 {
@@ -216,7 +138,12 @@ static char *place_of(const struct weft_custom_entry *entry, unsigned i, unsigne
     return align > LINE ? memory + -(uintptr_t)memory % align : memory;
 }
 
-size_t weft_custom_scratch(unsigned operands) { return rounded((operands + 1) * sizeof(struct weft_tensor)); }
+unsigned weft_custom_tensors(const struct weft_graph *graph, weft_node node)
+{
+    return (unsigned)graph->node[node.id].operands + graph->node[node.id].results;
+}
+
+size_t weft_custom_scratch(unsigned tensors) { return rounded(tensors * sizeof(struct weft_tensor)); }
 
 size_t weft_custom_copy_bytes(const struct weft_custom_entry *entry, unsigned i, unsigned operands,
                               const struct weft_tensor *given, uintptr_t align)
@@ -232,6 +159,51 @@ size_t weft_custom_copy_bytes(const struct weft_custom_entry *entry, unsigned i,
 
 /* --- a call ------------------------------------------------------------------------------------------------------- */
 
+#define MOST_SCRATCH ((size_t)1 << 47)
+
+/* What all functions are told alike, of tensors that lie as the function wants them. */
+static struct weft_custom_call call_of(const struct weft_custom_job *job, const struct weft_tensor *tensor)
+{
+    const struct weft_node_info *const info = &job->graph->node[job->node.id];
+    const struct weft_attr *const parameters = weft_attr_find(job->graph, job->node, WEFT_ATTR_parameters);
+    const struct weft_attr *const values = weft_attr_find(job->graph, job->node, WEFT_ATTR_with);
+    return (struct weft_custom_call){.size = sizeof(struct weft_custom_call),
+                                     .operand = tensor,
+                                     .operands = info->operands,
+                                     .result = tensor + info->operands,
+                                     .results = info->results,
+                                     .parameter = parameters ? parameters->reals : NULL,
+                                     .parameters = parameters ? parameters->count : 0,
+                                     .value = values ? values->values : NULL,
+                                     .values = values ? values->count : 0,
+                                     .part = job->part,
+                                     .parts = job->parts,
+                                     .worker = job->worker,
+                                     .workers = job->workers};
+}
+
+int32_t weft_custom_parts(const struct weft_custom_job *job)
+{
+    const struct weft_custom *const custom = &job->entry->custom;
+    const struct weft_custom_call call = call_of(job, job->tensor);
+    const int32_t parts = custom->parts ? custom->parts(custom->user, &call) : 1;
+    return parts > 1 ? parts : 1;
+}
+
+size_t weft_custom_own_scratch(const struct weft_custom_job *job)
+{
+    const struct weft_custom *const custom = &job->entry->custom;
+    const struct weft_custom_call call = call_of(job, job->tensor);
+    const size_t bytes = custom->scratch ? custom->scratch(custom->user, &call) : 0;
+    return rounded(bytes < MOST_SCRATCH ? bytes : MOST_SCRATCH); /* sums would wrap; no machine has as much */
+}
+
+void weft_custom_cost(const struct weft_custom_job *job, double *ret_operations, double *ret_bytes)
+{
+    const struct weft_custom_call call = call_of(job, job->tensor);
+    job->entry->custom.cost(job->entry->custom.user, &call, ret_operations, ret_bytes);
+}
+
 /* How messages call what is computed. */
 static void name_result(const struct weft_custom_job *job, char *ret, size_t bytes)
 {
@@ -239,20 +211,21 @@ static void name_result(const struct weft_custom_job *job, char *ret, size_t byt
     snprintf(ret, bytes, "%s%s", name ? "%" : "an unnamed result", name ? name : "");
 }
 
-/* Fills tensor[0 … operands], copies of operands included. */
+/* Fills tensor[0 … operands + results - 1], copies of operands included. */
 static bool lay_out(const struct weft_custom_job *job, const char *where, struct weft_tensor *tensor, char *memory)
 {
     const unsigned operands = job->graph->node[job->node.id].operands;
-    for (unsigned i = 0; i <= operands; i++) {
-        const struct weft_tensor *given = i < operands ? &job->in[i] : job->out;
+    for (unsigned i = 0; i < weft_custom_tensors(job->graph, job->node); i++) {
+        const struct weft_tensor *const given = &job->tensor[i];
         if (wanted(job->entry, i, operands, given, &tensor[i]) == WRONG_ORDER) {
             weft_fail(job->failure, WEFT_ERR_CUSTOM, "%s: custom function '%s' wants %s %u in an order that is none",
-                      where, job->entry->name, i < operands ? "operand" : "result", i < operands ? i : 0);
+                      where, job->entry->name, i < operands ? "operand" : "result", i < operands ? i : i - operands);
             return false;
         }
         tensor[i].data = given->data;
         if (lies_so(given, &tensor[i]) && stands_so(job->entry, i, operands, given->rank, (uintptr_t)given->data))
             continue;
+        weft_assert(job->parts == 1);
         pack(&tensor[i]);
         tensor[i].data = place_of(job->entry, i, operands, given->rank, memory);
         memory = (char *)tensor[i].data + rounded(weft_tensor_bytes(&tensor[i]));
@@ -264,22 +237,18 @@ static bool lay_out(const struct weft_custom_job *job, const char *where, struct
 
 bool weft_custom_run(const struct weft_custom_job *job, void *scratch)
 {
-    const unsigned operands = job->graph->node[job->node.id].operands;
-    const struct weft_attr *parameters = weft_attr_find(job->graph, job->node, WEFT_ATTR_parameters);
-    struct weft_tensor *tensor = scratch, *result = tensor + operands;
+    const struct weft_node_info *const info = &job->graph->node[job->node.id];
+    struct weft_tensor *const tensor = scratch, *const result = tensor + info->operands;
+    char *const own = (char *)scratch + weft_custom_scratch(weft_custom_tensors(job->graph, job->node));
     char message[256] = "", where[160];
     name_result(job, where, sizeof where);
-    if (!lay_out(job, where, tensor, (char *)scratch + weft_custom_scratch(operands)))
+    if (!lay_out(job, where, tensor, own + job->own_scratch))
         return false;
-    const struct weft_custom_call call = {.size = sizeof call,
-                                          .where = where,
-                                          .operand = tensor,
-                                          .operands = operands,
-                                          .result = result,
-                                          .parameter = parameters ? parameters->reals : NULL,
-                                          .parameters = parameters ? parameters->count : 0,
-                                          .message = message,
-                                          .message_bytes = sizeof message};
+    struct weft_custom_call call = call_of(job, tensor);
+    call.where = where;
+    call.scratch = own;
+    call.message = message;
+    call.message_bytes = sizeof message;
     const int status = job->entry->custom.run(job->entry->custom.user, &call);
     message[sizeof message - 1] = '\0';
     if (status != 0) {
@@ -287,7 +256,8 @@ bool weft_custom_run(const struct weft_custom_job *job, void *scratch)
                   job->entry->name, status, message[0] ? ": " : "", message);
         return false;
     }
-    if (result->data != job->out->data)
-        weft_tensor_copy(job->out, 0, result, 0);
+    for (unsigned i = 0; i < info->results; i++)
+        if (result[i].data != job->tensor[info->operands + i].data)
+            weft_tensor_copy(&job->tensor[info->operands + i], 0, &result[i], 0);
     return true;
 }

@@ -368,6 +368,7 @@ bool weft_attr_equal(const struct weft_attr *a, const struct weft_attr *b)
     case WEFT_ATTR_GRAPH: return a->graph == b->graph;
     case WEFT_ATTR_INTS: return a->count == 0 || memcmp(a->integers, b->integers, a->count * sizeof *a->integers) == 0;
     case WEFT_ATTR_REALS: return a->count == 0 || memcmp(a->reals, b->reals, a->count * sizeof *a->reals) == 0;
+    case WEFT_ATTR_VALUES: return weft_values_equal(a->values, b->values, a->count);
     }
     return false;
 }

@@ -22,6 +22,7 @@ struct weft_attr {
         const char *word;
         int32_t dtype;
         struct weft_graph *graph;
+        const struct weft_custom_value *values; /* values.h */
     };
 };
 

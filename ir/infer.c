@@ -241,7 +241,7 @@ static bool run(struct weft_infer *infer)
     if (op->results >= 0 && infer->results != (unsigned)op->results)
         return weft_infer_fail(infer, "has %d result%s, not %u", op->results, op->results == 1 ? "" : "s",
                                infer->results);
-    const bool stated = op->traits & WEFT_STATED && !(infer->op == WEFT_OP_custom && infer->result[0].dtype == 0);
+    const bool stated = op->traits & WEFT_STATED && infer->op != WEFT_OP_custom; /* whose rule looks for itself */
     if (stated && !weft_dtype_name(infer->result[0].dtype))
         return weft_infer_fail(infer, "the type of the result is missing");
     if (stated)

@@ -13,7 +13,8 @@ enum weft_attr_key {
     WEFT_ATTR_COUNT
 };
 enum weft_attr_kind {
-    WEFT_ATTR_INT, WEFT_ATTR_INTS, WEFT_ATTR_REAL, WEFT_ATTR_REALS, WEFT_ATTR_WORD, WEFT_ATTR_DTYPE, WEFT_ATTR_GRAPH
+    WEFT_ATTR_INT, WEFT_ATTR_INTS, WEFT_ATTR_REAL, WEFT_ATTR_REALS, WEFT_ATTR_WORD, WEFT_ATTR_DTYPE, WEFT_ATTR_GRAPH,
+    WEFT_ATTR_VALUES /* named, of any kind: values.h */
 };
 enum weft_opcode {
     WEFT_OP_NONE,
@@ -61,7 +62,7 @@ struct weft_indexing;
 struct weft_op_info {
     const char *name;
     int8_t min_operands, max_operands; /* max -1: any number */
-    int8_t results;                    /* -1: as many as the bodies return */
+    int8_t results;                    /* -1: as many as the bodies return, or the function has */
     int8_t walked;                     /* operands that kernels walk in any order of axes, from the first on; -1: all */
     uint32_t traits;
     bool (*infer)(struct weft_infer *);

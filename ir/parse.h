@@ -7,6 +7,7 @@
 
 #include "ir/ir.h"
 #include "ir/suggest.h"
+#include "ir/values.h"
 
 /* A piece of the text, or of memory: not NUL-terminated. */
 struct weft_word {
@@ -116,9 +117,16 @@ bool weft_parse_plan(struct weft_parser *p, const struct weft_plan_note **ret);
 /* %name of a value that is defined. */
 bool weft_parse_value(struct weft_parser *p, weft_val *ret);
 
+/* --- parse_values.c */
+
+/* [axis=1 mode="fast" scales=[1.0 0.5]] */
+bool weft_parse_values(struct weft_parser *p, struct weft_attr *ret);
+
 /* --- parse_const.c */
 
 bool weft_parse_constant(struct weft_parser *p, const struct weft_type *type, struct weft_constant *ret);
+/* Is the word an element of that type? Then stores it as element i of `data`, unless that is NULL. */
+bool weft_parse_element(struct weft_word word, int dtype, void *data, int64_t i);
 
 /* --- parse_names.c */
 
@@ -135,6 +143,8 @@ void weft_text_quoted(struct weft_text *text, const char *string);
 /* The shortest decimal that reads back as the same element of `dtype`; independent of the locale. */
 void weft_text_real(struct weft_text *text, int dtype, double value);
 bool weft_read_real(struct weft_word word, double *ret);
+/* Element i of an array. */
+void weft_text_element(struct weft_text *text, int dtype, const void *data, int64_t i);
 /* The folder of a file, with its last '/', or "": length of the prefix of `file`. */
 size_t weft_folder_length(const char *file);
 

@@ -48,6 +48,19 @@ static bool parse_element_integer(struct weft_word word, int dtype, int64_t *ret
 
 static bool is_integral(int dtype) { return !weft_dtype_is_float(dtype); }
 
+bool weft_parse_element(struct weft_word word, int dtype, void *data, int64_t i)
+{
+    int64_t integer = 0;
+    double real = 0;
+    if (is_integral(dtype) ? !parse_element_integer(word, dtype, &integer) : !weft_read_real(word, &real))
+        return false;
+    if (data && is_integral(dtype))
+        weft_store_integer(dtype, data, i, integer);
+    else if (data)
+        weft_store_real(dtype, data, i, real);
+    return true;
+}
+
 static bool parse_splat(struct weft_parser *p, int dtype, struct weft_constant *ret)
 {
     const struct weft_word word = weft_parse_token(p);
@@ -91,10 +104,7 @@ static bool parse_list(struct weft_parser *p, const struct weft_type *type, stru
             depth--;
         } else {
             const struct weft_word word = weft_parse_token(p);
-            int64_t integer;
-            double real;
-            const bool right = is_integral(type->dtype) ? parse_element_integer(word, type->dtype, &integer)
-                                                        : weft_read_real(word, &real);
+            const bool right = weft_parse_element(word, type->dtype, filled < count ? blob->data : NULL, filled);
             if (!right && memchr(at, '\n', (size_t)(word.text - at))) {
                 p->cursor = at; /* what follows is more likely the next line than an element */
                 return weft_parse_fail(p, at, WEFT_ERR_SYNTAX,
@@ -102,10 +112,6 @@ static bool parse_list(struct weft_parser *p, const struct weft_type *type, stru
             }
             if (!right)
                 return wrong(p, word, type->dtype);
-            if (filled < count && is_integral(type->dtype))
-                weft_store_integer(type->dtype, blob->data, filled, integer);
-            else if (filled < count)
-                weft_store_real(type->dtype, blob->data, filled, real);
             filled++;
         }
     } while (depth > 0);

@@ -219,6 +219,8 @@ static bool parse_attr(struct weft_parser *p, int op, struct weft_attr *attr, un
         return parse_choice(p, spec, attr);
     case WEFT_ATTR_DTYPE:
         return parse_dtype(p, attr);
+    case WEFT_ATTR_VALUES:
+        return weft_parse_values(p, attr);
     default:
         return parse_body(p, attr);
     }
@@ -339,6 +341,15 @@ static bool is_broken(const struct weft_parser *p, const struct weft_attr *attr)
     return false;
 }
 
+/* Of a custom op, whose results are all stated. */
+static const struct weft_type *types_of(struct weft_parser *p, const struct weft_declared *result, unsigned results)
+{
+    struct weft_type *const types = weft_new(&p->scratch, struct weft_type, results);
+    for (unsigned i = 0; i < results; i++)
+        types[i] = result[i].type;
+    return types;
+}
+
 weft_node weft_parse_op(struct weft_parser *p, const struct weft_declared *result, unsigned results, bool *ret_silent)
 {
     weft_parse_blanks(p);
@@ -366,7 +377,9 @@ weft_node weft_parse_op(struct weft_parser *p, const struct weft_declared *resul
         return WEFT_NO_NODE;
     const struct weft_node_spec spec = {
         .op = op, .operand = p->operand, .operands = operands, .attr = attr, .attrs = attrs, .place = place,
-        .stated = weft_ops[op].traits & WEFT_STATED ? &result[0].type : NULL,
+        .stated = op == WEFT_OP_custom ? types_of(p, result, results)
+                  : weft_ops[op].traits & WEFT_STATED ? &result[0].type : NULL,
+        .results = op == WEFT_OP_custom ? results : 0,
         .constant = op == WEFT_OP_const ? &constant : NULL};
     const weft_node node = weft_add_node(p->graph, &spec);
     if (!node.id)

@@ -189,6 +189,9 @@ static void print_attr(struct printer *p, const struct weft_attr *attr)
     case WEFT_ATTR_GRAPH:
         weft_text_name(p->text, '@', attr->graph->name);
         break;
+    case WEFT_ATTR_VALUES:
+        weft_values_print(attr->values, attr->count, p->text);
+        break;
     }
 }
 
@@ -204,16 +207,6 @@ static void print_plan(struct printer *p, const struct weft_plan_note *plan)
 }
 
 /* --- constants ---------------------------------------------------------------------------------------------------- */
-
-static void print_element(struct weft_text *text, int dtype, const void *data, int64_t i)
-{
-    if (weft_dtype_is_float(dtype))
-        weft_text_real(text, dtype, weft_load_real(dtype, data, i));
-    else if (dtype == WEFT_U64)
-        weft_text_format(text, "%" PRIu64, (uint64_t)weft_load_integer(dtype, data, i));
-    else
-        weft_text_integer(text, weft_load_integer(dtype, data, i));
-}
 
 /* file="…": relative to the folder that the graph came from, as the parser reads it, or the whole path. */
 static void print_file(struct printer *p, const char *path, uint64_t offset)
@@ -245,7 +238,7 @@ static void print_blob(struct printer *p, const struct weft_type *type, const st
         weft_text_add(p->text, " value=[");
         for (int64_t i = 0; i < count; i++) {
             weft_text_add(p->text, i ? " " : "");
-            print_element(p->text, type->dtype, data, i);
+            weft_text_element(p->text, type->dtype, data, i);
         }
         weft_text_add(p->text, "]");
         return;

@@ -4,6 +4,7 @@
  * their graph, extents that of their table, and a type that is stated has to be the one that follows. */
 #include "ir/public.h"
 #include "ir/suggest.h"
+#include "ir/values.h"
 
 #include <string.h>
 
@@ -30,12 +31,13 @@ static const struct {
     [WEFT_ATTR_WORD] = {"a word", ".word"},
     [WEFT_ATTR_DTYPE] = {"an element type by its name", ".word"},
     [WEFT_ATTR_GRAPH] = {"a body", ".graph"},
+    [WEFT_ATTR_VALUES] = {"a list of named values", ".values and .count"},
 };
 
 /* A member that is set although the kind is another one's, or NULL. */
 static const char *find_foreign(const struct weft_attribute *given, int kind)
 {
-    const bool is_list = kind == WEFT_ATTR_INTS || kind == WEFT_ATTR_REALS,
+    const bool is_list = kind == WEFT_ATTR_INTS || kind == WEFT_ATTR_REALS || kind == WEFT_ATTR_VALUES,
                is_word = kind == WEFT_ATTR_WORD || kind == WEFT_ATTR_DTYPE;
     if (given->integer && kind != WEFT_ATTR_INT)
         return ".integer";
@@ -49,7 +51,9 @@ static const char *find_foreign(const struct weft_attribute *given, int kind)
         return ".reals";
     if (given->graph && kind != WEFT_ATTR_GRAPH)
         return ".graph";
-    if (given->reserved[0] || given->reserved[1])
+    if (given->values && kind != WEFT_ATTR_VALUES)
+        return ".values";
+    if (given->reserved[1])
         return ".reserved";
     return given->count && !is_list ? ".count" : NULL;
 }
@@ -65,6 +69,7 @@ static bool is_unset(const struct weft_attribute *given, int kind, bool has_defa
     case WEFT_ATTR_GRAPH: return !given->graph;
     case WEFT_ATTR_INTS: return !given->integers && (given->count || !has_default);
     case WEFT_ATTR_REALS: return !given->reals && (given->count || !has_default);
+    case WEFT_ATTR_VALUES: return !given->values && given->count;
     }
     return true;
 }
@@ -72,7 +77,8 @@ static bool is_unset(const struct weft_attribute *given, int kind, bool has_defa
 /* A list that is left to the op's default, as weft_node_attribute tells of one: as if it were not given. */
 static bool is_left_out(const struct weft_attribute *given, int kind)
 {
-    return (kind == WEFT_ATTR_INTS && !given->integers) || (kind == WEFT_ATTR_REALS && !given->reals);
+    return (kind == WEFT_ATTR_INTS && !given->integers) || (kind == WEFT_ATTR_REALS && !given->reals) ||
+           (kind == WEFT_ATTR_VALUES && !given->count);
 }
 
 static int no_attribute(const struct append *a, const char *name)
@@ -109,6 +115,9 @@ static int check_elements(const struct append *a, const struct weft_attribute *g
         return weft_wrong(a->graph->context, a->where, "attribute %s of %s: there is no element type '%.64s'%s",
                           given->name, a->op->op, given->word,
                           weft_suggest_dtype(&suggest, given->word, strlen(given->word)));
+    const char *const broken = attr->kind == WEFT_ATTR_VALUES ? weft_values_check(attr->values, attr->count) : NULL;
+    if (broken)
+        return weft_wrong(a->graph->context, a->where, "attribute %s of %s: %s", given->name, a->op->op, broken);
     for (uint32_t i = 0; attr->kind == WEFT_ATTR_INTS && i < attr->count; i++)
         if (!weft_dim_exists(a->graph->dims, attr->integers[i]))
             return weft_wrong(a->graph->context, a->where, "element %u of attribute %s of %s " NO_EXPRESSION, i,
@@ -134,6 +143,7 @@ static int read_attr(const struct append *a, const struct weft_attribute *given,
     case WEFT_ATTR_GRAPH: ret->graph = given->graph; break;
     case WEFT_ATTR_INTS: ret->integers = given->integers; ret->count = (uint32_t)given->count; break;
     case WEFT_ATTR_REALS: ret->reals = given->reals; ret->count = (uint32_t)given->count; break;
+    case WEFT_ATTR_VALUES: ret->values = given->values; ret->count = (uint32_t)given->count; break;
     }
     return check_elements(a, given, ret);
 }
@@ -148,6 +158,25 @@ static int read_operands(const struct append *a, weft_val *ret)
             return weft_wrong(a->graph->context, a->where, "operand %zu of %s is %s", i, a->op->op,
                               weft_stranger(a->graph, a->op->operand[i]));
         ret[i] = (weft_val){.id = a->op->operand[i].id};
+    }
+    return WEFT_OK;
+}
+
+/* The types that the caller states of a custom op, in the graph's memory; NULL: it states none. */
+static int read_results(const struct append *a, struct weft_type **ret)
+{
+    const struct weft_op *op = a->op;
+    *ret = NULL;
+    if (op->results && (a->opcode != WEFT_OP_custom || op->dtype || !op->result ||
+                        op->results > WEFT_CUSTOM_MOST_RESULTS))
+        return weft_wrong(a->graph->context, a->where, "weft_op.results is for custom ops, which have at most %d, with "
+                          "weft_op.result and without weft_op.dtype", WEFT_CUSTOM_MOST_RESULTS);
+    *ret = op->results ? weft_new(a->graph->arena, struct weft_type, op->results) : NULL;
+    for (size_t i = 0; i < op->results; i++) {
+        const struct weft_custom_type *const type = &op->result[i];
+        const int status = weft_public_type(a->graph, a->where, type->dtype, type->rank, type->extent, &(*ret)[i]);
+        if (status != WEFT_OK)
+            return status;
     }
     return WEFT_OK;
 }
@@ -200,8 +229,8 @@ static int append_node(const struct append *a)
     const struct weft_op *op = a->op;
     weft_val few[16], *operand = op->operands <= 16 ? few : weft_new(graph->arena, weft_val, op->operands);
     struct weft_attr attrs[WEFT_ATTR_COUNT];
-    struct weft_type type;
-    if (read_operands(a, operand) != WEFT_OK)
+    struct weft_type type, *types;
+    if (read_operands(a, operand) != WEFT_OK || read_results(a, &types) != WEFT_OK)
         return WEFT_ERR_ARGUMENT;
     unsigned given = 0;
     for (size_t i = 0; i < op->attributes; i++) {
@@ -214,7 +243,8 @@ static int append_node(const struct append *a)
     const bool stated = op->dtype && (weft_ops[a->opcode].traits & WEFT_STATED);
     const weft_node node = weft_add_node(graph, &(struct weft_node_spec){
         .op = a->opcode, .operand = operand, .operands = (unsigned)op->operands, .attr = attrs,
-        .attrs = given, .stated = stated ? &type : NULL,
+        .attrs = given, .stated = types ? types : stated ? &type : NULL,
+        .results = types ? (unsigned)op->results : stated && a->opcode == WEFT_OP_custom ? 1 : 0,
         .claimed = op->dtype && !stated ? &type : NULL, .place = {.where = a->where}, .before = a->beside});
     if (!node.id)
         return WEFT_ERR_INVALID;

@@ -89,8 +89,9 @@ int weft_node_attribute(const struct weft_graph *graph, weft_node node, const ch
     case WEFT_ATTR_GRAPH: found.graph = attr ? attr->graph : NULL; break;
     case WEFT_ATTR_INTS: found.integers = attr ? attr->integers : NULL; break;
     case WEFT_ATTR_REALS: found.reals = attr ? attr->reals : NULL; break;
+    case WEFT_ATTR_VALUES: found.values = attr ? attr->values : NULL; break;
     }
-    if (found.integers || found.reals)
+    if (found.integers || found.reals || found.values)
         found.count = attr->count;
     *ret_attribute = found;
     return WEFT_OK;

@@ -8,6 +8,7 @@
 #include "ir/parse.h"
 
 #include <locale.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,6 +102,16 @@ void weft_text_real(struct weft_text *text, int dtype, double value)
         const bool part = (*c >= '0' && *c <= '9') || *c == '-' || *c == '+' || *c == 'e';
         weft_text_addn(text, part ? c : ".", 1);
     }
+}
+
+void weft_text_element(struct weft_text *text, int dtype, const void *data, int64_t i)
+{
+    if (weft_dtype_is_float(dtype))
+        weft_text_real(text, dtype, weft_load_real(dtype, data, i));
+    else if (dtype == WEFT_U64)
+        weft_text_format(text, "%" PRIu64, (uint64_t)weft_load_integer(dtype, data, i));
+    else
+        weft_text_integer(text, weft_load_integer(dtype, data, i));
 }
 
 void weft_blob_hash(const void *data, size_t bytes, char ret[33])

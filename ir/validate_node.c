@@ -198,8 +198,10 @@ void weft_validate_types(struct weft_validator *v, weft_node node)
                                .results = info->results,
                                .place = &(struct weft_place){0},
                                .constant = info->constant};
-    if (weft_ops[info->op].traits & WEFT_STATED)
-        infer.result[0] = *weft_type_of(g, weft_result(g, node, 0));
+    const bool is_stated = weft_ops[info->op].traits & WEFT_STATED;
+    const unsigned stated = info->op == WEFT_OP_custom ? info->results : is_stated;
+    for (unsigned i = 0; i < stated; i++)
+        infer.result[i] = *weft_type_of(g, weft_result(g, node, i));
     const char *message;
     if (!infer_quietly(v, &infer, &message)) {
         weft_found(v, node, "%s", message);

@@ -119,6 +119,7 @@ static bool import_node(struct onnx_importer *importer, struct onnx_scope *scope
     struct weft_arena *arena = importer->reader.arena;
     struct onnx_node resolved = weft_onnx_resolve(importer, source), *node = &resolved;
     const struct onnx_function *function = weft_onnx_function_of(importer, node);
+    const struct weft_custom_entry *custom = weft_onnx_custom_of(importer, node);
     weft_val *input = weft_new(arena, weft_val, node->input.count + 1);
     struct onnx_op op = {.importer = importer,
                          .scope = scope,
@@ -134,9 +135,11 @@ static bool import_node(struct onnx_importer *importer, struct onnx_scope *scope
     const uint32_t first_value = scope->graph->values;
     const bool there = find_inputs(&op, input);
     bool readable = true;
-    if ((!op.row && !function) || !there) {
+    if ((!op.row && !function && !custom) || !there) {
         readable = weft_onnx_survey_node(importer, node);
         op.failed = true;
+    } else if (custom) {
+        weft_onnx_custom(&op, custom);
     } else if (!op.row) {
         weft_onnx_call(&op, function);
         check_attributes(&op);

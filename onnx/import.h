@@ -42,6 +42,7 @@ struct onnx_captures {
 struct onnx_missing {
     const char *first; /* name of the first node */
     int opset;         /* of ONNX's own domain, or 0 */
+    const char *domain, *op; /* domain NULL: ONNX's own */
     uint32_t count;
 };
 
@@ -190,6 +191,13 @@ weft_val weft_onnx_fold_constant(struct onnx_importer *importer, struct weft_gra
  * What a dim cannot hold is cut to what it can. */
 weft_dim *weft_onnx_fold_list(struct onnx_importer *importer, struct weft_graph *graph, weft_val value,
                               unsigned *ret_count);
+
+/* --- import_custom.c ---------------------------------------------------------------------------------------------- */
+
+struct weft_custom_entry;
+/* The caller's function for a node's op, or NULL: it goes before weft's own rows and the model's functions. */
+const struct weft_custom_entry *weft_onnx_custom_of(const struct onnx_importer *importer, const struct onnx_node *node);
+void weft_onnx_custom(struct onnx_op *op, const struct weft_custom_entry *entry);
 
 /* --- function.c --------------------------------------------------------------------------------------------------- */
 

@@ -18,7 +18,9 @@ static void count(struct onnx_importer *importer, const struct onnx_node *node)
         importer->missing =
             weft_grow(arena, importer->missing, &importer->missing_capacity, i + 1, sizeof *importer->missing);
         importer->missing[i] = (struct onnx_missing){.first = weft_onnx_node_name(importer, node),
-                                                     .opset = plain ? importer->opset : 0};
+                                                     .opset = plain ? importer->opset : 0,
+                                                     .domain = plain ? NULL : weft_onnx_text(importer, node->domain),
+                                                     .op = weft_onnx_text(importer, node->op)};
     }
     importer->missing[i].count++;
 }
@@ -27,18 +29,23 @@ void weft_onnx_report_missing(struct onnx_importer *importer)
 {
     for (uint32_t i = 0; i < importer->missing_op.count; i++) {
         const struct onnx_missing *missing = &importer->missing[i];
-        char opset[32] = "";
+        char opset[32] = "", remedy[320] = "";
         if (missing->opset)
             snprintf(opset, sizeof opset, " (opset %d)", missing->opset);
-        weft_onnx_fail_at(importer, WEFT_ERR_UNSUPPORTED, NULL, "unsupported op %s%s: %u node%s, first \"%s\"",
+        if (missing->domain)
+            snprintf(remedy, sizeof remedy, "; register a custom function for op \"%.100s\" of domain \"%.100s\" "
+                     "(weft_register, or --custom F.so of the command)", missing->op, missing->domain);
+        weft_onnx_fail_at(importer, WEFT_ERR_UNSUPPORTED, NULL, "unsupported op %s%s: %u node%s, first \"%s\"%s",
                           importer->missing_op.item[i].data, opset, missing->count, missing->count == 1 ? "" : "s",
-                          missing->first ? missing->first : "");
+                          missing->first ? missing->first : "", remedy);
     }
 }
 
 bool weft_onnx_survey_node(struct onnx_importer *importer, const struct onnx_node *node)
 {
     struct onnx_function *function = weft_onnx_function_of(importer, node);
+    if (weft_onnx_custom_of(importer, node))
+        return true; /* whose attributes hold no graphs */
     if (!weft_onnx_row_of(node, importer->opset) && function) {
         const struct onnx_graph body = {.node = function->node, .nodes = function->nodes};
         const bool known = function->surveyed;

@@ -70,6 +70,7 @@ static uint64_t hash_attr(uint64_t hash, const struct weft_attr *attr)
     case WEFT_ATTR_INTS: return mix(hash, attr->integers, attr->count * sizeof *attr->integers);
     case WEFT_ATTR_REALS: return mix(hash, attr->reals, attr->count * sizeof *attr->reals);
     case WEFT_ATTR_GRAPH: return hash;
+    case WEFT_ATTR_VALUES: return mix_word(hash, attr->count); /* equality looks closer */
     }
     return hash;
 }

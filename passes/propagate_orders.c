@@ -113,14 +113,14 @@ static void restore_copies(struct weft_placing *p, weft_val v)
 }
 
 /* From here on others find the result in another order than was decided, or get a relayout. */
-static void meet_result(struct ordering *o, weft_node n)
+static void meet_result(struct ordering *o, struct weft_pin pin)
 {
     struct weft_graph *g = o->graph;
-    const weft_val v = weft_result(g, n, 0);
+    const weft_val v = weft_pin_value(g, pin);
     const struct weft_layout stored = weft_own_layout(g, v);
     const bool is_open = weft_layout_of(g, v).kind == WEFT_UNDECIDED;
     uint32_t wanted;
-    if (!misses_order(o, (struct weft_pin){.node = n, .result = true}, &stored, &wanted) || !weft_permit(g, who, v))
+    if (!misses_order(o, pin, &stored, &wanted) || !weft_permit(g, who, v))
         return;
     if (!is_open)
         o->decided[v.id] = g->value[v.id].layout;
@@ -190,9 +190,9 @@ void weft_place_orders(struct weft_placing *p)
             if (is_function)
                 meet_operand(&o, (struct weft_pin){.node = n, .index = i});
         }
-        if (is_function)
-            meet_result(&o, n);
-        else if (weft_is_view(g, n))
+        for (uint32_t i = 0; i < g->node[n.id].results && is_function; i++)
+            meet_result(&o, (struct weft_pin){.node = n, .result = true, .index = i});
+        if (weft_is_view(g, n))
             note_view(&o, n);
     }
     for (uint32_t i = 0; i < g->returns; i++)

@@ -330,6 +330,9 @@ enum weft_format_wanted weft_format_custom(const struct weft_formats *formats, s
 /* What it costs that a custom function takes or writes a value in its order, if that is stored so; in row-major where
  * the function says nothing. */
 int64_t weft_format_custom_ps(const struct weft_formats *formats, struct weft_pin pin, uint32_t layout);
+/* The same of an operand, while result 0 is written in another layout; and what reading across takes. */
+int64_t weft_format_custom_read_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout,
+                                   uint32_t result);
 /* Will there be a relayout for that alone (passes/propagate_orders.c)? */
 bool weft_format_misses_order(const struct weft_formats *formats, struct weft_pin pin, uint32_t layout);
 

@@ -86,8 +86,8 @@ static void wish_own(struct collector *c, weft_node n)
 static void wish_custom(struct collector *c, weft_node n)
 {
     const uint32_t operands = c->graph->node[n.id].operands;
-    for (uint32_t i = 0; i <= operands; i++) {
-        const struct weft_pin pin = {.node = n, .result = i == operands, .index = i < operands ? i : 0};
+    for (uint32_t i = 0; i < operands + c->graph->node[n.id].results; i++) {
+        const struct weft_pin pin = {.node = n, .result = i >= operands, .index = i < operands ? i : i - operands};
         uint32_t layout;
         if (weft_format_custom(c->formats, pin, &layout) == WEFT_WANTS_ORDER)
             add(c, weft_pin_value(c->graph, pin), layout);

@@ -102,6 +102,7 @@ static void say_attr(struct weft_format_memo *m, const struct weft_attr *attr)
     case WEFT_ATTR_INTS: say_bytes(m, attr->integers, attr->count * sizeof *attr->integers); return;
     case WEFT_ATTR_REALS: say_bytes(m, attr->reals, attr->count * sizeof *attr->reals); return;
     case WEFT_ATTR_GRAPH: say(m, (uint64_t)(uintptr_t)attr->graph); return;
+    case WEFT_ATTR_VALUES: return; /* prices of functions do not ask for them */
     }
 }
 

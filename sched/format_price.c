@@ -117,6 +117,8 @@ int64_t weft_format_write_ps(const struct weft_formats *f, weft_val value, uint3
     const weft_node n = weft_def(g, value);
     const struct weft_pin pin = {.node = n, .result = true, .index = g->value[value.id].result};
     const struct weft_scheduler *const scheduler = weft_scheduler_of(weft_opcode_of(g, n));
+    if (scheduler->result_ps)
+        return scheduler->result_ps(f, pin, layout);
     if (scheduler->own_pins)
         return scheduler->write_ps ? scheduler->write_ps(f, n, layout) : 0; /* see weft_format_read_ps */
     if (weft_op_of(g, n)->traits & WEFT_CONTROL)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pins.c: the dimensions that the axes of operands and results belong to: those of result 0, as index maps tell
  * (ir/index.h). What they do not tell, which kernels walk their operands and results in any order, is a column of
- * ir/ops.def. */
+ * ir/ops.def; of functions of the caller's, they say (weft_custom.axes). */
 #include "sched/pins.h"
+#include "ir/custom.h"
 
-enum { OWN = 100 };
+enum { OWN = 100, OWN_RESULT = 200 };
 
 enum weft_pin_kind weft_pin_kind_of(const struct weft_graph *g, struct weft_pin pin)
 {
@@ -29,6 +30,23 @@ static void mix_rows(const struct weft_graph *g, struct weft_pin pin, int rank, 
         ret_dim[rank - 2] = rank - 2;
 }
 
+static enum weft_pin_kind ask_function(const struct weft_graph *g, struct weft_pin pin, int ret_dim[WEFT_MAX_RANK],
+                                       int ret_span[WEFT_MAX_RANK])
+{
+    const struct weft_custom_entry *const entry = weft_custom_of(g, pin.node);
+    const unsigned operands = g->node[pin.node.id].operands;
+    const int rank = weft_type_of(g, weft_pin_value(g, pin))->rank;
+    const int first = weft_type_of(g, weft_result(g, pin.node, 0))->rank;
+    int axis[WEFT_MAX_RANK];
+    if (!entry || !weft_custom_axes(entry, pin.result ? operands + pin.index : pin.index, operands, rank, first, axis))
+        return WEFT_PIN_PLAIN;
+    for (int i = 0; i < rank; i++) {
+        ret_dim[i] = axis[i] >= 0 ? axis[i] : (pin.result ? OWN_RESULT : OWN) + i;
+        ret_span[i] = axis[i] >= 0;
+    }
+    return WEFT_PIN_MAPPED;
+}
+
 enum weft_pin_kind weft_pin_spans(const struct weft_graph *g, struct weft_pin pin, int ret_dim[WEFT_MAX_RANK],
                                   int ret_span[WEFT_MAX_RANK])
 {
@@ -38,6 +56,8 @@ enum weft_pin_kind weft_pin_spans(const struct weft_graph *g, struct weft_pin pi
     struct weft_follow follow[WEFT_MAX_RANK];
     for (int i = 0; i < WEFT_MAX_RANK; i++)
         ret_dim[i] = WEFT_NO_DIM;
+    if (weft_opcode_of(g, pin.node) == WEFT_OP_custom)
+        return ask_function(g, pin, ret_dim, ret_span);
     if (kind != WEFT_PIN_MAPPED)
         return kind;
     if (!same && !weft_index_follow(g, pin, follow))

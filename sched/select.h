@@ -125,6 +125,8 @@ struct weft_scheduler {
     int64_t (*write_ps)(const struct weft_formats *formats, weft_node node, uint32_t layout);
     int64_t (*read_ps)(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout, uint32_t result);
     bool own_pins;
+    /* What a node pays for writing this result, in the place of write_ps; or NULL. */
+    int64_t (*result_ps)(const struct weft_formats *formats, struct weft_pin result, uint32_t layout);
 };
 /* Of an op: by its line in schedulers.def, or by its traits. Never NULL. */
 const struct weft_scheduler *weft_scheduler_of(int opcode);

@@ -131,7 +131,11 @@ static int report(struct bisecting *b, int64_t number, const struct trial *befor
     print_decision(b, number);
     print_trial("before", before);
     print_trial("after", after);
-    printf("again     WEFT_STOP_AFTER=%" PRId64 " weft run %s; one less is right\n", number, b->options.path);
+    printf("again     WEFT_STOP_AFTER=%" PRId64 " weft run %s", number, b->options.path);
+    if (b->folder)
+        printf(" --check %s", b->folder);
+    weft_model_print_options(&b->options, /* inputs= */ true);
+    printf("; one less is right\n");
     return WEFT_EXIT_FAILED;
 }
 

@@ -28,6 +28,7 @@ int weft_cmd_check(int argc, char **argv)
     struct weft_words fixed = {.count = 0};
     const struct weft_option table[] = {
         {"--cpu", WEFT_OPTION_WORD, &cpu, "LEVEL", "highest CPU level to plan for: baseline, avx2, avx512 …"},
+        WEFT_CUSTOM_OPTION,
         {"--fix", WEFT_OPTION_WORDS, &fixed, "NAME=X.npy", WEFT_FIX_HELP},
         {"--graph", WEFT_OPTION_NUMBER, &number, "N", "graph number N of a file of weft text, from 0"},
         {0},

@@ -106,8 +106,14 @@ static bool ask(const struct conformance *conformance, const char *folder, char 
 {
     int ends[2], status;
     /* posix_spawn takes words that it could write to, and does not. */
-    const char *const words[] = {"weft", "conform", "--case", folder, conformance->reference ? "--reference" : NULL,
-                                 NULL};
+    const char *words[6 + 2 * WEFT_TOOL_WORDS] = {"weft", "conform", "--case", folder};
+    int count = 4;
+    for (int i = 0; i < weft_tool_customs.count; i++) {
+        words[count++] = "--custom";
+        words[count++] = weft_tool_customs.word[i];
+    }
+    if (conformance->reference)
+        words[count++] = "--reference";
     char *arguments[sizeof words / sizeof *words];
     memcpy(arguments, words, sizeof words);
     pid_t child;
@@ -230,6 +236,7 @@ int weft_cmd_conform(int argc, char **argv)
         {"--filter", WEFT_OPTION_WORD, &conformance.filter, "GLOB", "only cases whose folder's name matches"},
         {"--verbose", WEFT_OPTION_FLAG, &conformance.verbose, NULL, "also name what passed and what was skipped"},
         {"--reference", WEFT_OPTION_FLAG, &conformance.reference, NULL, "run every node in the reference evaluator"},
+        WEFT_CUSTOM_OPTION,
         {"--case", WEFT_OPTION_WORD, &one, "DIR", "run this one case here, and print its verdict as it is"},
         {0},
     };

@@ -269,8 +269,8 @@ int weft_conform_case(const char *folder, bool reference)
     static struct conform conform;
     conform = (struct conform){.folder = folder, .reference = reference};
     snprintf(conform.path, sizeof conform.path, "%s/" WEFT_CASE_FILE, folder);
-    if (weft_open(NULL, &conform.context) < 0) {
-        print_failure("cannot start");
+    if (weft_open(NULL, &conform.context) < 0 || weft_tool_register(conform.context) != WEFT_EXIT_OK) {
+        print_failure(conform.context ? weft_last_error(conform.context) : "cannot start");
         return WEFT_EXIT_FAILED;
     }
     weft_arena_open(&conform.scratch, conform.context);

@@ -102,7 +102,8 @@ static bool survey_graph(struct survey *survey, const struct onnx_graph *graph)
     bool readable = true;
     for (uint32_t i = 0; i < graph->nodes && readable; i++) {
         const struct onnx_node *node = &graph->node[i];
-        if (!weft_onnx_row_of(node, survey->opset) && !weft_onnx_function_of(&survey->importer, node))
+        if (!weft_onnx_row_of(node, survey->opset) && !weft_onnx_function_of(&survey->importer, node) &&
+            !weft_onnx_custom_of(&survey->importer, node))
             add_gap(survey, node->op, "-");
         for (uint32_t k = 0; k < node->attributes && readable; k++)
             readable = check_attribute(survey, node, &node->attribute[k]);

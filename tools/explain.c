@@ -79,6 +79,7 @@ int weft_cmd_explain(int argc, char **argv)
         {"--size", WEFT_OPTION_WORDS, &o->sizes, "N=4", "count costs for this size; plans are made for the hints"},
         {"--graph", WEFT_OPTION_NUMBER, &o->number, "N", "graph number N of a file of weft text, from 0"},
         {"--threads", WEFT_OPTION_COUNT, &o->threads, "N", "plan for at most N threads"},
+        WEFT_CUSTOM_OPTION,
         {"--cpu", WEFT_OPTION_WORD, &o->cpu, "LEVEL", "highest CPU level to plan for: baseline, avx2, avx512 …"},
         {"--constant-bytes", WEFT_OPTION_BYTES, &o->constant_bytes, "N", WEFT_CONSTANT_BYTES_HELP},
         {"--no-fuse", WEFT_OPTION_FLAG, &o->no_fuse, NULL, WEFT_NO_FUSE_HELP},

@@ -141,41 +141,35 @@ static double operations(const struct explain *e, const struct weft_graph *graph
     return traits & WEFT_REDUCTION ? points(e, graph, node) : weft_tensor_elements(out);
 }
 
-static struct explain_cost custom_cost(const struct weft_graph *graph, weft_node node, const struct weft_tensor *in,
-                                       struct weft_tensor *out)
+/* What the function says; of none it is not known. */
+static struct explain_cost custom_cost(const struct weft_graph *graph, weft_node node, const struct weft_tensor *tensor)
 {
-    const struct weft_custom_entry *entry = weft_custom_of(graph, node);
-    const struct weft_attr *parameters = weft_attr_find(graph, node, WEFT_ATTR_parameters);
-    const struct weft_custom_call call = {.size = sizeof call,
-                                          .where = "",
-                                          .operand = in,
-                                          .operands = graph->node[node.id].operands,
-                                          .result = out,
-                                          .parameter = parameters ? parameters->reals : NULL,
-                                          .parameters = parameters ? parameters->count : 0};
-    struct explain_cost cost = {.known = entry && entry->custom.cost};
+    const struct weft_custom_job job = {.entry = weft_custom_of(graph, node), .graph = graph, .node = node,
+                                        .tensor = tensor, .parts = 1, .workers = 1};
+    struct explain_cost cost = {.known = job.entry && job.entry->custom.cost};
     if (cost.known)
-        entry->custom.cost(entry->custom.user, &call, &cost.operations, &cost.bytes);
+        weft_custom_cost(&job, &cost.operations, &cost.bytes);
     return cost;
 }
 
 struct explain_cost explain_cost_of(const struct explain *e, const struct weft_graph *graph, weft_node node)
 {
     const struct weft_node_info *info = &graph->node[node.id];
-    struct weft_tensor *in = weft_new(e->arena, struct weft_tensor, info->operands + 1);
+    struct weft_tensor *const in = weft_new(e->arena, struct weft_tensor, info->operands + info->results + 1u);
+    struct weft_tensor *const results = in + info->operands;
     struct explain_cost cost = {.known = true};
-    struct weft_tensor out = {0};
-    for (unsigned i = info->results; i > 0; i--) {
-        out = tensor_of(e, graph, weft_result(graph, node, i - 1));
-        cost.bytes += bytes(&out);
+    for (unsigned i = 0; i < info->results; i++) {
+        results[i] = tensor_of(e, graph, weft_result(graph, node, i));
+        cost.bytes += bytes(&results[i]);
     }
+    const struct weft_tensor out = results[0]; /* of a node without results, all zero */
     const bool moves = weft_ops[info->op].traits & WEFT_MOVEMENT;
     for (unsigned i = 0; i < info->operands; i++) {
         in[i] = tensor_of(e, graph, weft_operand(graph, node, i));
         cost.bytes += moves && bytes(&in[i]) > bytes(&out) ? bytes(&out) : bytes(&in[i]); /* a row of a table */
     }
     if (info->op == WEFT_OP_custom)
-        return custom_cost(graph, node, in, &out);
+        return custom_cost(graph, node, in);
     cost.operations = operations(e, graph, node, in, &out);
     const weft_val result = weft_result(graph, node, 0);
     const bool loaded = graph == e->to && info->results > 0 &&

@@ -45,8 +45,9 @@ int weft_golden_main(const char *const *path, int paths, bool bless)
     struct weft_context *context = NULL;
     const struct weft_executor executor = {.size = sizeof executor, .workers = count_workers, .run = run_in_turn};
     const struct weft_context_options options = {.size = sizeof options, .executor = &executor, .prices = ""};
-    if (weft_open(&options, &context) < 0 || weft_golden_register(context) < 0) {
-        fputs("weft opt: cannot open a context\n", stderr);
+    if (weft_open(&options, &context) < 0 || weft_golden_register(context) < 0 ||
+        weft_tool_register(context) != WEFT_EXIT_OK) {
+        fprintf(stderr, "weft opt: cannot open a context: %s\n", context ? weft_last_error(context) : "");
         return WEFT_EXIT_FAILED;
     }
     for (int i = 0; i < files; i++) {

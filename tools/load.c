@@ -121,6 +121,16 @@ int weft_tool_no_level(const char *level, const char *from)
     return WEFT_EXIT_USAGE;
 }
 
+struct weft_words weft_tool_customs;
+
+int weft_tool_register(struct weft_context *context)
+{
+    for (int i = 0; i < weft_tool_customs.count; i++)
+        if (weft_register_library(context, weft_tool_customs.word[i]) < 0)
+            return WEFT_EXIT_FAILED;
+    return WEFT_EXIT_OK;
+}
+
 static int open_with(const char *cpu, int threads, const char *prices, struct weft_context **ret_context)
 {
     const char *level = cpu ? cpu : getenv("WEFT_CPU");
@@ -136,7 +146,7 @@ static int open_with(const char *cpu, int threads, const char *prices, struct we
         fprintf(stderr, "weft: warning: --threads %d: there are %d; what counts is the CPUs that this process may use, "
                         "what its container may have of them, and OMP_NUM_THREADS\n",
                 threads, (int)(*ret_context)->target.threads);
-    return status < 0 ? WEFT_EXIT_FAILED : WEFT_EXIT_OK;
+    return status < 0 ? WEFT_EXIT_FAILED : weft_tool_register(*ret_context);
 }
 
 int weft_tool_open(const char *cpu, int threads, struct weft_context **ret_context)

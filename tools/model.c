@@ -4,10 +4,60 @@
 
 #include "tools/npy.h"
 
+#include <string.h>
+
 int weft_model_misused(const struct weft_usage *usage, const struct weft_model_options *options)
 {
     return options->no_winograd && options->winograd_4
                ? weft_tool_misused(usage, "--no-winograd and --winograd-4 exclude each other") : -1;
+}
+
+/* A word of a shell's command line. */
+static void print_word(const char *word)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./=+-,:@%";
+    if (word[0] && !word[strspn(word, plain)]) {
+        fputs(word, stdout);
+        return;
+    }
+    putchar('\'');
+    for (const char *c = word; *c; c++)
+        fputs(*c == '\'' ? "'\\''" : (const char[]){*c, '\0'}, stdout);
+    putchar('\'');
+}
+
+static void print_words(const char *option, const struct weft_words *words)
+{
+    for (int i = 0; i < words->count; i++) {
+        printf(" %s ", option);
+        print_word(words->word[i]);
+    }
+}
+
+void weft_model_print_options(const struct weft_model_options *o, bool inputs)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } flags[] = {{"--reference", o->reference},     {"--no-fuse", o->no_fuse},       {"--no-compiler", o->no_compiler},
+                 {"--no-winograd", o->no_winograd}, {"--winograd-4", o->winograd_4}};
+    if (inputs) {
+        print_words("-i", &o->inputs);
+        print_words("--fix", &o->fixed);
+        print_words("--size", &o->sizes);
+    }
+    if (inputs && o->number)
+        printf(" --graph %d", o->number);
+    if (o->threads)
+        printf(" --threads %d", o->threads);
+    if (o->cpu)
+        print_words("--cpu", &(struct weft_words){.word = {o->cpu}, .count = 1});
+    if (o->constant_bytes)
+        printf(" --constant-bytes %lld", o->constant_bytes > 0 ? (long long)o->constant_bytes : 0);
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (flags[i].given)
+            printf(" %s", flags[i].name);
+    print_words("--custom", &weft_tool_customs);
 }
 
 int weft_model_compile(const struct weft_model_options *options, const struct weft_graph *graph,

@@ -425,6 +425,7 @@ int weft_cmd_opt(int argc, char **argv)
         {"-o", WEFT_OPTION_WORD, &options.to, "FILE",
          "write there; weights that no file holds go to FILE.bin beside it"},
         {"--fix", WEFT_OPTION_WORDS, &options.fixed, "NAME=X.npy", WEFT_FIX_HELP},
+        WEFT_CUSTOM_OPTION,
         {"--constant-bytes", WEFT_OPTION_BYTES, &options.constant_bytes, "N", WEFT_CONSTANT_BYTES_HELP},
         {"--graph", WEFT_OPTION_NUMBER, &options.number, "N", "graph number N of a file of weft text, from 0"},
         {"--list-ops", WEFT_OPTION_FLAG, &options.list_ops, NULL,

@@ -326,7 +326,9 @@ static int reduce(struct reducing *r)
     printf("WRONG     output 0 is off by %.3g of its largest magnitude, bound %.3g\n", r->best.error, r->best.bound);
     if (!write_result(r))
         return WEFT_EXIT_FAILED;
-    printf("again     weft run %s/model.weft --check %s\n", r->to, r->to);
+    printf("again     weft run %s/model.weft --check %s", r->to, r->to);
+    weft_model_print_options(&r->options, /* inputs= */ false);
+    putchar('\n');
     return WEFT_EXIT_FAILED;
 }
 

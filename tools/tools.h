@@ -67,6 +67,12 @@ int weft_tool_misused(const struct weft_usage *usage, const char *format, ...) _
 
 /* --- load.c: contexts and graphs ---------------------------------------------------------------------------------- */
 
+/* Libraries of custom functions, which --custom names: each context that is opened below has them. */
+extern struct weft_words weft_tool_customs;
+#define WEFT_CUSTOM_OPTION                                                                                             \
+    {"--custom", WEFT_OPTION_WORDS, &weft_tool_customs, "F.so", "load a library of custom functions (custom.h)"}
+/* Registers them. An exit code. */
+int weft_tool_register(struct weft_context *context);
 /* A context whose errors and warnings go to stderr. Returns an exit code, after saying what is wrong. */
 int weft_tool_open(const char *cpu, int threads, struct weft_context **ret_context);
 /* Messages of contexts are not shown meanwhile. */
@@ -155,7 +161,8 @@ struct weft_model_options {
     {"--no-fuse", WEFT_OPTION_FLAG, &(o)->no_fuse, NULL, WEFT_NO_FUSE_HELP},                                           \
     {"--no-compiler", WEFT_OPTION_FLAG, &(o)->no_compiler, NULL, WEFT_NO_COMPILER_HELP},                               \
     {"--no-winograd", WEFT_OPTION_FLAG, &(o)->no_winograd, NULL, WEFT_NO_WINOGRAD_HELP},                               \
-    {"--winograd-4", WEFT_OPTION_FLAG, &(o)->winograd_4, NULL, WEFT_WINOGRAD_4_HELP}
+    {"--winograd-4", WEFT_OPTION_FLAG, &(o)->winograd_4, NULL, WEFT_WINOGRAD_4_HELP},                                  \
+    WEFT_CUSTOM_OPTION
 
 struct weft_model {
     struct weft_context *context;
@@ -171,6 +178,9 @@ struct weft_model {
 };
 /* -1, or the exit code after saying which options exclude each other. */
 int weft_model_misused(const struct weft_usage *usage, const struct weft_model_options *options);
+/* Prints these options as they would be said again, a blank before each; with `inputs` also -i, --fix, --size and
+ * --graph. */
+void weft_model_print_options(const struct weft_model_options *options, bool inputs);
 /* With the arithmetic that the options ask for. */
 int weft_model_compile(const struct weft_model_options *options, const struct weft_graph *graph,
                        struct weft_plan **ret_plan);

@@ -7,6 +7,7 @@
  *
  * All text from graphs goes through weft_dot_escape: Graphviz parses labels as XML and gives up on a whole picture for
  * one stray byte, and names in model files hold anything. */
+#include "ir/values.h"
 #include "viz/dot.h"
 
 #include <inttypes.h>
@@ -126,6 +127,7 @@ static void add_attr_value(const struct weft_graph *graph, const struct weft_att
     case WEFT_ATTR_DTYPE:
         weft_text_add(text, weft_dtype_name(attr->dtype));
         break;
+    case WEFT_ATTR_VALUES: weft_values_print(attr->values, attr->count, text); break;
     case WEFT_ATTR_GRAPH:
         weft_text_format(text, "@%s", attr->graph->name ? attr->graph->name : "");
         break;

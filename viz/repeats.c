@@ -11,6 +11,7 @@
  *
  * Scopes repeat only where their names are alike but for numbers. Where there are no scopes, a stretch of units repeats
  * that is long enough to be a layer. */
+#include "ir/values.h"
 #include "viz/scopes.h"
 
 #include <ctype.h>
@@ -60,6 +61,9 @@ static void add_attr(struct finder *f, const struct weft_attr *attr)
         break;
     case WEFT_ATTR_DTYPE:
         weft_text_add(text, weft_dtype_name(attr->dtype));
+        break;
+    case WEFT_ATTR_VALUES:
+        weft_values_print(attr->values, attr->count, text);
         break;
     case WEFT_ATTR_GRAPH: /* bodies are not compared: each is itself */
         weft_text_format(text, "%u", attr->graph->number);

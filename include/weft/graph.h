@@ -65,6 +65,9 @@ typedef struct { uint32_t id, graph; } weft_val;
 typedef struct { uint32_t id, graph; } weft_node; /* a node of one graph; id 0 is "none" */
 typedef struct { int64_t bits; } weft_dim;  /* an extent: a constant or an expression over one graph's symbols */
 
+struct weft_custom_value; /* custom.h */
+struct weft_custom_type;
+
 /* One attribute of an op; `name` as in `weft opt --list-ops`. Set the member for the attribute's kind and leave the
  * others at zero: anything else is refused. A list without a default may be empty, but then `integers` or `reals` may
  * not be NULL. */
@@ -77,7 +80,10 @@ struct weft_attribute {
     const double *reals;
     size_t count;
     struct weft_graph *graph;    /* a body, made with weft_graph_create_body */
-    const void *reserved[2];     /* NULL: for kinds of attributes that are yet to come */
+    union {
+        const void *reserved[2]; /* NULL: for kinds of attributes that are yet to come */
+        const struct weft_custom_value *values; /* for lists of named values (custom.h), `count` long */
+    };
 };
 
 WEFT_API int weft_graph_create(struct weft_context *context, const char *name, struct weft_graph **ret_graph);
@@ -133,7 +139,9 @@ struct weft_op {
     int32_t dtype;                 /* type of the first result, for ops that do not infer it (cast, reshape, bcast…); */
     int32_t rank;                  /* dtype 0: infer it (for `custom`: by the function's `type`). A stated type that */
     const weft_dim *extent;        /* can be inferred must equal the inferred one */
-};
+    const struct weft_custom_type *result; /* of `custom` alone, in the place of dtype, rank and extent: the types of */
+    size_t results;                        /* so many results; NULL and 0: as many as the registered function has, */
+};                                         /* by its `type` */
 /* Appends a node after all others; `ret_results` takes as many values as the op has results. */
 WEFT_API int weft_append(struct weft_graph *graph, const struct weft_op *op, weft_val *ret_results);
 /* Declares the results of the graph, in order; a second call replaces the first. */

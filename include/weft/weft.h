@@ -32,7 +32,7 @@
  *    To an older library a member that it does not know must be zero (else WEFT_ERR_ARGUMENT); it fills in zeros there.
  *  - Values that are passed by value, in arrays or within other structs never change: weft_tensor, weft_val, weft_node,
  *    weft_dim, weft_attribute, weft_fixed_input, weft_size, weft_storage_axis, weft_custom_type,
- *    weft_input_alignment.
+ *    weft_custom_value, weft_custom_library, weft_input_alignment.
  *
  * A few words: a *layout* is how a value is stored (axis order, strides, blocks; ir/FORMAT.md). A *symbol* is a size
  * that is not known when the graph is compiled; its *hint* is the size that planning assumes. A *relayout* copies a
