@@ -323,6 +323,7 @@ expect 1 'cannot share' "$weft" bench state.weft --seconds 0 --executions 2 --no
 
 # A timeline is JSON, whose events follow each other; nothing is left of one that cannot be written.
 expect 0 '^time ' "$weft" run small.weft --trace trace.json
+expect 0 '^trace     written to trace.json$' "$weft" run small.weft --trace trace.json
 expect 0 '' grep '^{"displayTimeUnit": "ms", "traceEvents": \[$' trace.json
 expect 0 '' grep '"ph": "X", "pid": 1, "tid": 2, .*"name":"weft_.*"value":"[a-z]*", "read": [1-9]' trace.json
 expect 0 '' grep '"ph": "C".*"arena"' trace.json
@@ -338,6 +339,16 @@ expect 0 '^answer *right: output 0 is off by ' "$weft" bisect soft.weft
 expect 1 '^decision *1: decompose.softmax at %y$' "$weft" bisect soft.weft --bound 0
 expect 1 '^          plan chosen: weft_strip_exp_f32__' "$weft" bisect exp.weft --bound 0
 expect 1 '^again *WEFT_STOP_AFTER=1 weft run exp.weft' "$weft" bisect exp.weft --bound 0
+cat >sized.weft <<'TEXT'
+weft 1
+graph @sized<K=1..9000 hint=1>(%x: f32[4,K], %w: f32[K,4]) {
+  %y: f32[4,4] = matmul %x, %w
+  return %y
+}
+TEXT
+expect 1 "^again *WEFT_STOP_AFTER=1 weft run sized.weft --size K=4000 --threads 1 --cpu baseline --no-fuse; one less" \
+    "$weft" bisect sized.weft --bound 0 --size K=4000 --threads 1 --cpu=baseline --no-fuse
+expect 0 '^answer *right: output 0' "$weft" bisect sized.weft --size K=4000 # a bound for one term would be too small
 "$weft" run exp.weft -o blame --keep-inputs >log
 cp blame/output_0.npy blame/input_0.npy # exp of itself
 expect 1 'no decision is to blame: the graph as it was read' "$weft" bisect soft.weft --check blame
@@ -372,7 +383,7 @@ expect 1 '^1 of 1 nodes are left' "$weft" reduce reduced/model.weft --check redu
 expect 1 'nowhere/reduced: No such file' "$weft" reduce large.weft --bound 0 -o nowhere/reduced
 
 # A page that loads nothing, whole or not there.
-expect 0 '' "$weft" report small.weft -o small.html
+expect 0 '^report    written to small.html$' "$weft" report small.weft -o small.html
 expect 0 '' grep '^</html>$' small.html
 expect 0 '' grep '^{"kind":"unit","value":"[a-z]*",' small.html
 expect 0 '' grep '^const machine = {gflops: [0-9.]*, memory: ' small.html

@@ -43,7 +43,7 @@ static bool judge_output(struct bisecting *b, size_t i, struct trial *ret)
         fprintf(stderr, "weft bisect: output %zu: %s\n", i, weft_execution_error(b->model.execution));
         return false;
     }
-    const double bound = weft_tool_stated_bound(b->bound, b->model.graph, i);
+    const double bound = weft_tool_stated_bound(b->bound, b->model.graph, b->model.execution->symbols, i);
     const bool alike = weft_tool_compare(&got, &b->want[i], bound, &c, message);
     const bool same = alike && c.same;
     const double error = !alike ? INFINITY : c.max_rel;

@@ -31,52 +31,64 @@ static double rounding_of(int dtype)
     }
 }
 
-static double elements_of(const struct weft_graph *graph, weft_val value, int first_axis)
+/* A graph, and the sizes that a run had; symbols NULL: the hints. */
+struct sized {
+    const struct weft_graph *graph;
+    const int64_t *symbols;
+};
+
+static double size_of(const struct sized *s, weft_dim d)
 {
+    return (double)(s->symbols ? weft_dim_evaluate(s->graph->dims, d, s->symbols) : weft_dim_hint(s->graph->dims, d));
+}
+
+static double elements_of(const struct sized *s, weft_val value, int first_axis)
+{
+    const struct weft_graph *const graph = s->graph;
     const struct weft_type *type = weft_type_of(graph, value);
     double product = 1;
     for (int axis = first_axis; axis < type->rank; axis++)
-        product *= (double)weft_dim_hint(graph->dims, type->extent[axis]);
+        product *= size_of(s, type->extent[axis]);
     return product;
 }
 
 /* Roundings that a node adds to what its operands bring. */
-static double own_roundings(const struct weft_graph *graph, weft_node node)
+static double own_roundings(const struct sized *s, weft_node node)
 {
+    const struct weft_graph *const graph = s->graph;
     const uint32_t traits = weft_op_of(graph, node)->traits;
     const struct weft_type *first =
         weft_node_of(graph, node)->operands ? weft_type_of(graph, weft_operand(graph, node, 0)) : NULL;
     double length;
     switch (weft_opcode_of(graph, node)) {
     case WEFT_OP_conv:
-        length = elements_of(graph, weft_operand(graph, node, 1), 1);
+        length = elements_of(s, weft_operand(graph, node, 1), 1);
         return 2 + sqrt(length);
     case WEFT_OP_matmul:
-        length = (double)weft_dim_hint(
-            graph->dims, first->extent[first->rank - (weft_attr_int(graph, node, WEFT_ATTR_trans_a) ? 2 : 1)]);
+        length = size_of(s, first->extent[first->rank - (weft_attr_int(graph, node, WEFT_ATTR_trans_a) ? 2 : 1)]);
         return 2 + sqrt(length);
     case WEFT_OP_conv_transpose:
     case WEFT_OP_deform_conv: /* x's channels, by taps */
-        length = elements_of(graph, weft_operand(graph, node, 1), 2) *
-                 (double)weft_dim_hint(graph->dims, first->extent[1]);
+        length = elements_of(s, weft_operand(graph, node, 1), 2) *
+                 size_of(s, first->extent[1]);
         return 2 + sqrt(length);
     case WEFT_OP_attention:
-        return 8 + sqrt(elements_of(graph, weft_operand(graph, node, 1), 2));
+        return 8 + sqrt(elements_of(s, weft_operand(graph, node, 1), 2));
     case WEFT_OP_dft:
-        return 4 + sqrt((double)weft_dim_hint(graph->dims, weft_attr_dim(graph, node, WEFT_ATTR_length)));
+        return 4 + sqrt(size_of(s, weft_attr_dim(graph, node, WEFT_ATTR_length)));
     case WEFT_OP_softmax:
     case WEFT_OP_log_softmax:
-        return 6 + sqrt((double)weft_dim_hint(graph->dims, first->extent[weft_attr_int(graph, node, WEFT_ATTR_axis)]));
+        return 6 + sqrt(size_of(s, first->extent[weft_attr_int(graph, node, WEFT_ATTR_axis)]));
     default:
         break;
     }
     if (traits & WEFT_EXACT)
         return 0;
     if (traits & WEFT_SCAN)
-        return 2 + sqrt((double)weft_dim_hint(graph->dims, first->extent[weft_attr_int(graph, node, WEFT_ATTR_axis)]));
+        return 2 + sqrt(size_of(s, first->extent[weft_attr_int(graph, node, WEFT_ATTR_axis)]));
     if (traits & WEFT_REDUCTION) {
-        const double out = elements_of(graph, weft_result(graph, node, 0), 0);
-        return 2 + sqrt(elements_of(graph, weft_operand(graph, node, 0), 0) / (out > 0 ? out : 1));
+        const double out = elements_of(s, weft_result(graph, node, 0), 0);
+        return 2 + sqrt(elements_of(s, weft_operand(graph, node, 0), 0) / (out > 0 ? out : 1));
     }
     if (traits & (WEFT_SOURCE | WEFT_VIEW | WEFT_MOVEMENT))
         return 0;
@@ -95,20 +107,21 @@ static double operand_error(const struct weft_graph *graph, weft_node node, cons
     return worst;
 }
 
-double weft_tool_bound(const struct weft_graph *graph, size_t output)
+double weft_tool_bound(const struct weft_graph *graph, const int64_t *symbols, size_t output)
 {
+    const struct sized sized = {graph, symbols};
     double *error = calloc(graph->values + 1, sizeof *error);
     if (!error || output >= graph->returns) {
         free(error);
         return 0;
     }
     weft_foreach_node(graph, n) {
-        double roundings = own_roundings(graph, n);
+        double roundings = own_roundings(&sized, n);
         const struct weft_node_info *info = weft_node_of(graph, n);
         for (unsigned a = 0; a < info->attrs; a++) { /* a body counts as if its nodes stood in a row */
             if (info->attr[a].kind == WEFT_ATTR_GRAPH) {
                 weft_foreach_node(info->attr[a].graph, inner)
-                    roundings += own_roundings(info->attr[a].graph, inner);
+                    roundings += own_roundings(&(struct sized){info->attr[a].graph, symbols}, inner);
             }
         }
         const double inherited = operand_error(graph, n, error);
@@ -194,7 +207,7 @@ bool weft_tool_compare(const struct weft_tensor *got, const struct weft_tensor *
     return true;
 }
 
-double weft_tool_stated_bound(double stated, const struct weft_graph *graph, size_t output)
+double weft_tool_stated_bound(double stated, const struct weft_graph *graph, const int64_t *symbols, size_t output)
 {
-    return stated >= 0 ? stated : weft_tool_bound(graph, output);
+    return stated >= 0 ? stated : weft_tool_bound(graph, symbols, output);
 }

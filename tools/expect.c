@@ -3,6 +3,7 @@
 #include "tools/tools.h"
 
 #include "ir/ir.h"
+#include "runtime/runtime.h"
 #include "tools/npy.h"
 
 bool weft_tool_compare_output(const struct weft_model *model, size_t i, const struct weft_tensor *want,
@@ -12,7 +13,7 @@ bool weft_tool_compare_output(const struct weft_model *model, size_t i, const st
     char message[256] = "";
     if (weft_output(model->execution, i, &got) < 0)
         fprintf(stderr, "weft: output %zu: %s\n", i, weft_execution_error(model->execution));
-    else if (weft_tool_compare(&got, want, weft_tool_bound(model->graph, i), ret, message))
+    else if (weft_tool_compare(&got, want, weft_tool_bound(model->graph, model->execution->symbols, i), ret, message))
         return true;
     else
         fprintf(stderr, "weft: output %zu: got %s\n", i, message);

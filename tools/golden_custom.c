@@ -5,7 +5,9 @@
  *   sum_columns   [M,N] → [N]: goes along axis 0, whatever strides it finds
  *   add_turned    the same of what lies with its first axis innermost, without gaps
  *   add_aligned   the sum of operands of one shape, each at a multiple of 64 bytes; refuses to run on any other
- *   add_packed    the same, of packed row-major operands, and goes along axis 0 */
+ *   add_packed    the same, of packed row-major operands, and goes along axis 0
+ *   center        images less the means of their channels, and the means: any strides, axes lie alike, images in parts
+ *   center_apart  the same of a function that does not say which axes lie alike */
 #include "tools/golden.h"
 
 #include <stdio.h>
@@ -115,6 +117,43 @@ static int add_turned(void *user, const struct weft_custom_call *call)
     return add(user, call);
 }
 
+static int type_of_center(void *user, struct weft_custom_types *types)
+{
+    const struct weft_custom_type *const x = &types->operand[0];
+    if (x->dtype != WEFT_F32 || x->rank != 4)
+        return reject(types, "it takes f32 images");
+    types->result = *x;
+    types->more[0] = (struct weft_custom_type){.dtype = WEFT_F32, .rank = 2, .extent = {x->extent[0], x->extent[1]}};
+    return 0;
+}
+
+static void lie_alike(void *user, size_t i, size_t operands, int rank, int *ret_axis)
+{
+    for (int axis = 0; axis < rank; axis++)
+        ret_axis[axis] = axis;
+}
+
+static int32_t each_image(void *user, const struct weft_custom_call *call)
+{
+    return (int32_t)call->operand->extent[0];
+}
+
+static int center(void *user, const struct weft_custom_call *call)
+{
+    const struct weft_tensor *const x = call->operand, *const y = &call->result[0], *const mean = &call->result[1];
+    const int64_t channels = x->extent[1], pixels = x->extent[2] * x->extent[3];
+    const int64_t first = x->extent[0] * call->part / call->parts, end = x->extent[0] * (call->part + 1) / call->parts;
+    for (int64_t n = first * channels; n < end * channels; n++) {
+        double sum = 0;
+        for (int64_t k = 0; k < pixels; k++)
+            sum += (double)*element(x, n * pixels + k);
+        *element(mean, n) = (float)(sum / (double)pixels);
+        for (int64_t k = 0; k < pixels; k++)
+            *element(y, n * pixels + k) = *element(x, n * pixels + k) - *element(mean, n);
+    }
+    return 0;
+}
+
 int weft_golden_register(struct weft_context *context)
 {
     static const struct weft_custom all[] = {
@@ -126,6 +165,10 @@ int weft_golden_register(struct weft_context *context)
          .type = type_of_sum, .demand = walk_columns},
         {.size = sizeof *all, .name = "add_turned", .least_operands = 1, .most_operands = -1, .run = add_turned,
          .type = type_of_sum, .layout = turned},
+        {.size = sizeof *all, .name = "center", .least_operands = 1, .most_operands = 1, .results = 2, .run = center,
+         .type = type_of_center, .layout = any_strides, .parts = each_image, .axes = lie_alike},
+        {.size = sizeof *all, .name = "center_apart", .least_operands = 1, .most_operands = 1, .results = 2,
+         .run = center, .type = type_of_center, .layout = any_strides, .parts = each_image},
     };
     int status = WEFT_OK;
     for (size_t i = 0; i < sizeof all / sizeof *all && status == WEFT_OK; i++)

@@ -217,7 +217,7 @@ static bool compare(struct run *run, const struct weft_graph *graph, const struc
                     const struct weft_tensor *got, bool exact, const char *what)
 {
     for (uint32_t i = 0; i < graph->returns; i++) {
-        double bound = exact ? 0 : run->test->has_tolerance ? run->test->tolerance : weft_tool_bound(graph, i);
+        double bound = exact ? 0 : run->test->has_tolerance ? run->test->tolerance : weft_tool_bound(graph, NULL, i);
         struct weft_comparison result;
         char message[256];
         if (!weft_tool_compare(&got[i], &want[i], bound, &result, message))

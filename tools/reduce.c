@@ -83,7 +83,7 @@ static void judge(const struct reducing *r, struct weft_model *m, struct part *p
         struct weft_tensor got;
         struct weft_comparison c = {.same = true};
         char message[256];
-        const double bound = weft_tool_stated_bound(r->bound, part->graph, i);
+        const double bound = weft_tool_stated_bound(r->bound, part->graph, m->execution->symbols, i);
         const bool alike = weft_output(m->execution, i, &got) >= 0 &&
                            weft_tool_compare(&got, &want[i], bound, &c, message);
         if (!alike || !c.same) {

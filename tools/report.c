@@ -211,9 +211,13 @@ static bool write_report(struct report *r)
         }
         right = weft_file_commit(&file);
     }
-    if (!right)
+    if (!right) {
         fprintf(stderr, "weft report: %s: %s\n", r->to, strerror(errno));
-    return right;
+        return false;
+    }
+    weft_tool_progress(NULL, 0);
+    printf("report    written to %s\n", r->to);
+    return true;
 }
 
 static int make_report(struct report *r)

@@ -223,9 +223,9 @@ bool weft_tool_compare(const struct weft_tensor *got, const struct weft_tensor *
     {"--bound", WEFT_OPTION_REAL, bound, "E",                                                                          \
      "the error that is wrong, over the largest magnitude of an output (default: what roundings explain)"}
 /* The stated bound, or weft_tool_bound. */
-double weft_tool_stated_bound(double stated, const struct weft_graph *graph, size_t output);
+double weft_tool_stated_bound(double stated, const struct weft_graph *graph, const int64_t *symbols, size_t output);
 /* What the relative error of output i may be, from the lengths of the sums on the way to it. */
-double weft_tool_bound(const struct weft_graph *graph, size_t output);
+double weft_tool_bound(const struct weft_graph *graph, const int64_t *symbols, size_t output);
 
 /* --- expect.c: the outputs of a model against files --------------------------------------------------------------- */
 

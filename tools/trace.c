@@ -151,7 +151,9 @@ bool weft_trace_write(const struct weft_model *model, const struct weft_profile 
         (void)fwrite(text.data, 1, text.length, file.to);
         right = weft_file_commit(&file);
     }
-    if (!right)
+    if (right)
+        printf("trace     written to %s\n", path);
+    else
         fprintf(stderr, "weft run: %s: %s\n", path, strerror(errno));
     return right;
 }

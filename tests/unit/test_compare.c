@@ -95,18 +95,20 @@ static void large_integers_are_compared_exactly(void **state)
     assert_true(c.same);
 }
 
-static double bound_of(const char *lines, size_t output)
+static double bound_at(const char *lines, const int64_t *symbols, size_t output)
 {
     struct weft_context *context;
     struct weft_graph *graph;
     assert_int_equal(weft_open(NULL, &context), WEFT_OK);
     if (weft_parse(context, lines, strlen(lines), "test", &graph) < 0)
         fail_msg("%s", weft_last_error(context));
-    const double bound = weft_tool_bound(graph, output);
+    const double bound = weft_tool_bound(graph, symbols, output);
     weft_graph_destroy(graph);
     weft_close(context);
     return bound;
 }
+
+static double bound_of(const char *lines, size_t output) { return bound_at(lines, NULL, output); }
 
 static void the_bound_follows_sums_and_types(void **state)
 {
@@ -122,6 +124,17 @@ static void the_bound_follows_sums_and_types(void **state)
     assert_true(wide > 5 * narrow && wide < 11 * narrow); /* by the root of the length */
     assert_true(half > 1000 * narrow && half < 0.1);
     assert_true(twice > 1.5 * narrow && twice < 3 * narrow);
+}
+
+/* Of a symbol it takes the size of the run, not the hint. */
+static void the_bound_follows_sizes(void **state)
+{
+    static const char lines[] = "graph @t<K=1..9000 hint=1>(%x: f32[4,K], %w: f32[K,4]) {\n"
+                                "  %y: f32[4,4] = matmul %x, %w\n  return %y\n}\n";
+    const double hinted = bound_of(lines, 0), large = bound_at(lines, &(int64_t){6400}, 0);
+    assert_true(hinted == 3 * 0x1p-23 + 0x1p-23); /* two roundings and the root of one term, and the rounding of y */
+    assert_true(large == 82 * 0x1p-23 + 0x1p-23);
+    assert_true(bound_at(lines, &(int64_t){1}, 0) == hinted);
 }
 
 static void what_is_exact_must_be_equal(void **state)
@@ -143,6 +156,7 @@ int main(void)
         cmocka_unit_test(types_and_shapes_must_be_equal),
         cmocka_unit_test(large_integers_are_compared_exactly),
         cmocka_unit_test(the_bound_follows_sums_and_types),
+        cmocka_unit_test(the_bound_follows_sizes),
         cmocka_unit_test(what_is_exact_must_be_equal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,6 +36,8 @@ static int words(struct world *w)
     struct weft_remark remark = {.size = sizeof remark};
     struct weft_tensor tensor;
     struct weft_statistics statistics = {.size = sizeof statistics};
+    const struct weft_custom_value named = {.name = "a", .kind = WEFT_CUSTOM_INTEGER};
+    assert_ptr_equal(weft_custom_value_of(&named, 1, "a"), &named);
     assert_string_equal(weft_version(), WEFT_VERSION);
     assert_int_equal(weft_version_number(), WEFT_VERSION_NUMBER);
     assert_string_equal(weft_status_text(WEFT_ERR_NOMEM), "out of memory");
@@ -126,6 +128,18 @@ static int register_function(struct world *w)
     const int status = weft_register(w->context, &custom);
     w->scarce.left = -1;
     assert_int_equal(weft_register(w->context, &custom), status == WEFT_OK ? WEFT_ERR_ARGUMENT : WEFT_OK);
+    return status;
+}
+
+/* The same of a library whose function is refused. */
+static int register_library(struct world *w)
+{
+    const char *const build = getenv("WEFT_BUILD");
+    char library[4096];
+    snprintf(library, sizeof library, "%s/examples/top_two.so", build ? build : "build");
+    const int status = weft_register_library(w->context, library);
+    w->scarce.left = -1;
+    assert_int_equal(weft_register_library(w->context, library), status == WEFT_OK ? WEFT_ERR_ARGUMENT : WEFT_OK);
     return status;
 }
 
@@ -351,7 +365,7 @@ static const struct entry {
      "weft_plan_outputs weft_plan_input weft_plan_output weft_plan_values weft_plan_value weft_plan_find "
      "weft_plan_relayouts weft_plan_steps weft_plan_step weft_plan_blocks weft_plan_block weft_remark_count "
      "weft_plan_step_operand weft_plan_step_result weft_plan_arena_bytes weft_call_extent "
-     "weft_remark_get weft_output weft_execution_statistics weft_extent",
+     "weft_remark_get weft_output weft_execution_statistics weft_extent weft_custom_value_of",
      false},
     {ends,
      "weft_close weft_free_text weft_graph_destroy weft_plan_destroy weft_execution_destroy weft_tensor_free",
@@ -359,6 +373,7 @@ static const struct entry {
     {open_context, "weft_open", true},
     {load, "weft_load", true},
     {register_function, "weft_register", true},
+    {register_library, "weft_register_library", true},
     {own_kernel, "weft_target_create weft_target_add weft_target_restrict weft_target_destroy", true},
     {register_pass, "weft_register_pass", true},
     {edit, "weft_insert_before weft_insert_after weft_graph_replace weft_graph_set_operand weft_graph_erase weft_match",

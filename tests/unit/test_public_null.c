@@ -19,7 +19,8 @@ static const char *const null_functions =
     "weft_register_pass weft_run_pipeline_with "
     "weft_target_add weft_graph_create_body weft_symbol weft_extent_combine weft_param weft_param_mut weft_constant "
     "weft_splat weft_splat_integer weft_append weft_return weft_return_mut weft_set_layout weft_access weft_run_pass "
-    "weft_run_pipeline weft_remark_count weft_remark_get weft_register weft_compile weft_plan_destroy "
+    "weft_run_pipeline weft_remark_count weft_remark_get weft_register weft_register_library weft_custom_value_of "
+    "weft_compile weft_plan_destroy "
     "weft_plan_wait weft_plan_compiled weft_plan_print "
     "weft_plan_steps weft_plan_step weft_plan_blocks weft_plan_block "
     "weft_plan_graph weft_plan_inputs weft_plan_outputs weft_plan_input weft_plan_output weft_plan_values "
@@ -242,6 +243,10 @@ static void test_null_is_a_wrong_argument(void **state)
     assert_string_equal(weft_last_error(NULL), "");
     assert_null(weft_context_target(NULL));
     assert_null_refused(weft_register(NULL, &custom));
+    assert_null_refused(weft_register_library(NULL, "nowhere.so"));
+    assert_null_refused(weft_register_library(b.context, NULL));
+    assert_null(weft_custom_value_of(NULL, 3, "a"));
+    assert_null(weft_custom_value_of(&(struct weft_custom_value){.name = "a"}, 1, NULL));
     assert_null_refused(weft_register(b.context, NULL));
     assert_int_equal(weft_remark_count(NULL), 0);
     assert_null_refused(weft_remark_get(NULL, 0, &remark));

@@ -140,6 +140,8 @@ static void values_keep_their_size(void **state)
     assert_int_equal(sizeof(struct weft_input_alignment), 16);
     assert_int_equal(sizeof(struct weft_storage_axis), 32);
     assert_int_equal(sizeof(struct weft_custom_type), 72);
+    assert_int_equal(sizeof(struct weft_custom_value), 80);
+    assert_int_equal(sizeof(struct weft_custom_library), 16);
 }
 
 int main(void)
