@@ -15,7 +15,7 @@
 static bool is_default(const struct weft_attr_spec *spec, const struct weft_attr *attr)
 {
     if (!spec->has_default)
-        return false;
+        return attr->kind == WEFT_ATTR_VALUES && attr->count == 0;
     switch ((enum weft_attr_kind)attr->kind) {
     case WEFT_ATTR_INT:
         return weft_dim_is(attr->integer, (int64_t)spec->fallback);

@@ -168,6 +168,7 @@ static struct weft_custom_call call_of(const struct weft_custom_job *job, const 
     const struct weft_attr *const parameters = weft_attr_find(job->graph, job->node, WEFT_ATTR_parameters);
     const struct weft_attr *const values = weft_attr_find(job->graph, job->node, WEFT_ATTR_with);
     return (struct weft_custom_call){.size = sizeof(struct weft_custom_call),
+                                     .where = "",
                                      .operand = tensor,
                                      .operands = info->operands,
                                      .result = tensor + info->operands,

@@ -243,3 +243,15 @@ void weft_values_print(const struct weft_custom_value *values, size_t count, str
     }
     weft_text_add(text, "]");
 }
+
+void weft_values_print_some(const struct weft_custom_value *values, size_t count, size_t bytes, struct weft_text *text)
+{
+    const size_t before = text->length;
+    weft_values_print(values, count, text);
+    if (text->length <= before + bytes)
+        return;
+    text->length = before + bytes;
+    while (((unsigned char)text->data[text->length] & 0xc0) == 0x80) /* within a character */
+        text->length--;
+    weft_text_add(text, "…");
+}

@@ -19,5 +19,7 @@ const struct weft_custom_value *weft_values_copy(struct weft_arena *arena, const
 bool weft_values_equal(const struct weft_custom_value *a, const struct weft_custom_value *b, size_t count);
 /* [axis=1 mode="fast"] */
 void weft_values_print(const struct weft_custom_value *values, size_t count, struct weft_text *text);
+/* The same for the eye: about so many bytes, and "…" for the rest. */
+void weft_values_print_some(const struct weft_custom_value *values, size_t count, size_t bytes, struct weft_text *text);
 
 #endif

@@ -125,9 +125,14 @@ struct weft_words weft_tool_customs;
 
 int weft_tool_register(struct weft_context *context)
 {
-    for (int i = 0; i < weft_tool_customs.count; i++)
-        if (weft_register_library(context, weft_tool_customs.word[i]) < 0)
+    for (int i = 0; i < weft_tool_customs.count; i++) {
+        const char *const name = weft_tool_customs.word[i];
+        char here[4096]; /* a file beside one, which the dynamic linker would not look for */
+        const bool is_here = !strchr(name, '/') && access(name, F_OK) == 0 &&
+                             snprintf(here, sizeof here, "./%s", name) < (int)sizeof here;
+        if (weft_register_library(context, is_here ? here : name) < 0)
             return WEFT_EXIT_FAILED;
+    }
     return WEFT_EXIT_OK;
 }
 

@@ -127,7 +127,7 @@ static void add_attr_value(const struct weft_graph *graph, const struct weft_att
     case WEFT_ATTR_DTYPE:
         weft_text_add(text, weft_dtype_name(attr->dtype));
         break;
-    case WEFT_ATTR_VALUES: weft_values_print(attr->values, attr->count, text); break;
+    case WEFT_ATTR_VALUES: weft_values_print_some(attr->values, attr->count, 80, text); break;
     case WEFT_ATTR_GRAPH:
         weft_text_format(text, "@%s", attr->graph->name ? attr->graph->name : "");
         break;

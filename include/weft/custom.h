@@ -67,7 +67,7 @@ struct weft_custom_types {
 /* One call of `run`. Tensors have the layouts that `layout` requires. */
 struct weft_custom_call {
     size_t size;
-    const char *where;                      /* the name of the value that is computed, "%y"; NULL for parts, scratch and
+    const char *where;                      /* the name of the value that is computed, "%y"; "" for parts, scratch and
                                                cost */
     const struct weft_tensor *operand;      /* read-only */
     size_t operands;

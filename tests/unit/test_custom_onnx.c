@@ -87,7 +87,7 @@ static struct bytes model_with(const struct bytes *node, const char *outputs)
     return model_of(&graph, 8, 13);
 }
 
-static void attributes_of_all_kinds_reach_the_function(void **state)
+static struct bytes model_of_all_kinds(void)
 {
     struct bytes node = acme_node("TopTwo", "x", "v,i"), payload = {.count = 0};
     put_int_attribute(&node, "axis", -1);
@@ -107,7 +107,12 @@ static void attributes_of_all_kinds_reach_the_function(void **state)
     put_bytes(&tensor, 9, table, sizeof table);
     put_message(&payload, 5, &tensor);
     put_attribute(&node, "table", 4, &payload);
-    const struct bytes model = model_with(&node, "vi");
+    return model_with(&node, "vi");
+}
+
+static void attributes_of_all_kinds_reach_the_function(void **state)
+{
+    const struct bytes model = model_of_all_kinds();
     expect(&model, "graph @main<N>(%x: f32[N,8]) {\n"
                    "  %v: f32[N,8], %i: i64[N,8] = custom %x function=top_two with=[axis=-1 factor=0.5 mode=\"fast\" "
                    "axes=[0 2] scales=[1.0 0.25] names=[\"a\" \"b c\"] table=f32[2,2][1 2 3 4]]\n"
@@ -206,6 +211,34 @@ static void wrong_nodes_are_refused(void **state)
     expect_refusal(&model, WEFT_ERR_UNSUPPORTED, "elements of type string (8) are not supported");
 }
 
+/* Cut at every byte, and with every byte changed, it is a graph or an error. */
+static void damaged_models_are_refused_or_right(void **state)
+{
+    const struct bytes model = model_of_all_kinds();
+    struct folder folder = open_with_functions();
+    for (size_t i = 0; i < model.count; i++)
+        for (int change = 0; change < 4; change++) {
+            struct bytes damaged = model;
+            struct weft_graph *graph = NULL;
+            damaged.data[i] ^= (uint8_t[]){0, 1, 0x80, 0xff}[change];
+            const int status = weft_load_memory(folder.context, damaged.data, change ? damaged.count : i, NULL, &graph);
+            if (status == WEFT_OK) {
+                assert_int_equal(weft_validate(graph), WEFT_OK);
+                char *text;
+                struct weft_graph *again = NULL;
+                assert_int_equal(weft_print(graph, &text), WEFT_OK);
+                if (weft_parse(folder.context, text, strlen(text), "again", &again) != WEFT_OK)
+                    fail_msg("%s\n%s", weft_last_error(folder.context), text);
+                weft_free_text(folder.context, text);
+                weft_graph_destroy(again);
+            } else {
+                assert_true(weft_last_error(folder.context)[0]);
+            }
+            weft_graph_destroy(graph);
+        }
+    close_folder(&folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +247,7 @@ int main(void)
         cmocka_unit_test(what_the_caller_registers_goes_first),
         cmocka_unit_test(what_is_missing_says_what_to_register),
         cmocka_unit_test(wrong_nodes_are_refused),
+        cmocka_unit_test(damaged_models_are_refused_or_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -270,6 +270,37 @@ static void some_results_may_be_idle(void **state)
     weft_close(context);
 }
 
+/* In a loop's body too, which has sizes and steps of its own. */
+static void a_body_calls_it_in_parts(void **state)
+{
+    struct weft_context *context = open_context(2);
+    float data[ROWS * COLUMNS];
+    const struct weft_tensor x = tensor_of(data, 2, (const int64_t[]){ROWS, COLUMNS});
+    register_all(context);
+    struct weft_graph *graph = parse(context, "graph @g(%x: f32[37,11]) {\n"
+        "  graph @body(%i: i64[], %a: f32[37,11], %o: f32[37]) {\n"
+        "    %y: f32[37,11], %m: f32[37], %k: i64[37] = custom %a function=moments_in_parts with=[scale=2.0]\n"
+        "    %s: f32[37] = add %o, %m\n    return %y, %s\n  }\n"
+        "  %n: i64[] = const value=3\n  %z: f32[37] = const value=0\n"
+        "  %r: f32[37,11], %t: f32[37] = loop %n, %x, %z body=@body\n  return %r, %t\n}\n");
+    struct weft_plan *const plan = compile(graph, 0);
+    struct weft_execution *const e = make(plan, &x);
+    struct weft_tensor got[2], want[2] = {{0}};
+    memset(&seen, 0, sizeof seen);
+    assert_int_equal(weft_run(e), WEFT_OK);
+    assert_int_equal(seen.calls, 3 * context->target.threads);
+    assert_int_equal(weft_evaluate(graph, &x, 1, want, 2), WEFT_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(weft_output(e, (size_t)i, &got[i]), WEFT_OK);
+        assert_memory_equal(got[i].data, want[i].data, (size_t)(i ? ROWS : ROWS * COLUMNS) * sizeof(float));
+        weft_tensor_free(context, &want[i]);
+    }
+    weft_execution_destroy(e);
+    weft_plan_destroy(plan);
+    weft_graph_destroy(graph);
+    weft_close(context);
+}
+
 struct runner {
     const struct weft_plan *plan;
     float data[ROWS * COLUMNS];
@@ -410,6 +441,7 @@ int main(void)
         cmocka_unit_test(all_results_on_any_number_of_threads),
         cmocka_unit_test(a_call_that_copies_is_one_part),
         cmocka_unit_test(some_results_may_be_idle),
+        cmocka_unit_test(a_body_calls_it_in_parts),
         cmocka_unit_test(executions_run_side_by_side),
         cmocka_unit_test(a_failing_part_ends_the_run),
         cmocka_unit_test(wrong_uses_are_refused),

@@ -115,34 +115,6 @@ static int load(struct world *w)
     return settle_graph(status, graph);
 }
 
-static int fill_zero(void *user, const struct weft_custom_call *call)
-{
-    memset(call->result->data, 0, sizeof(float));
-    return 0;
-}
-
-/* Refused, it is not there, and can be registered again. */
-static int register_function(struct world *w)
-{
-    const struct weft_custom custom = {.size = sizeof custom, .name = "zero", .most_operands = -1, .run = fill_zero};
-    const int status = weft_register(w->context, &custom);
-    w->scarce.left = -1;
-    assert_int_equal(weft_register(w->context, &custom), status == WEFT_OK ? WEFT_ERR_ARGUMENT : WEFT_OK);
-    return status;
-}
-
-/* The same of a library whose function is refused. */
-static int register_library(struct world *w)
-{
-    const char *const build = getenv("WEFT_BUILD");
-    char library[4096];
-    snprintf(library, sizeof library, "%s/examples/top_two.so", build ? build : "build");
-    const int status = weft_register_library(w->context, library);
-    w->scarce.left = -1;
-    assert_int_equal(weft_register_library(w->context, library), status == WEFT_OK ? WEFT_ERR_ARGUMENT : WEFT_OK);
-    return status;
-}
-
 /* An ONNX model with an `if` whose condition is known. */
 static int load_fixed(struct world *w)
 {

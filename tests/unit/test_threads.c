@@ -37,19 +37,53 @@ static void count_message(void *user, const struct weft_diagnostic *diagnostic)
     __atomic_fetch_add((int *)user, diagnostic->severity == WEFT_ERROR, __ATOMIC_RELAXED);
 }
 
+/* Rows times a factor, and their sums, in five parts, each by way of its worker's scratch memory. */
+static int split(void *user, const struct weft_custom_call *call)
+{
+    const struct weft_tensor *const x = call->operand;
+    const double factor = weft_custom_value_of(call->value, call->values, "factor")->real;
+    for (int64_t i = x->extent[0] * call->part / call->parts; i < x->extent[0] * (call->part + 1) / call->parts; i++) {
+        float *const row = call->scratch;
+        float sum = 0;
+        for (int64_t j = 0; j < x->extent[1]; j++)
+            sum += row[j] = ((const float *)x->data)[i * x->stride[0] + j] * (float)factor;
+        memcpy((float *)call->result[0].data + i * call->result[0].stride[0], row, (size_t)x->extent[1] * sizeof *row);
+        ((float *)call->result[1].data)[i] = sum;
+    }
+    return 0;
+}
+
+static int split_types(void *user, struct weft_custom_types *types)
+{
+    types->result = *types->operand;
+    types->more[0] = (struct weft_custom_type){.dtype = WEFT_F32, .rank = 1, .extent = {types->operand->extent[0]}};
+    return 0;
+}
+
+static int32_t five(void *user, const struct weft_custom_call *call) { return 5; }
+
+static size_t a_row(void *user, const struct weft_custom_call *call)
+{
+    return (size_t)call->operand->extent[1] * sizeof(float);
+}
+
 static struct weft_context *open_with_workers(int *messages)
 {
     const struct weft_executor executor = {
         .size = sizeof executor, .flags = WEFT_EXECUTOR_CONCURRENT, .workers = count_workers, .run = run_parts};
     const struct weft_context_options options = {
         .size = sizeof options, .executor = &executor, .diagnose = count_message, .diagnose_user = messages};
+    const struct weft_custom custom = {.size = sizeof custom, .name = "split", .least_operands = 1, .most_operands = 1,
+                                       .results = 2, .run = split, .type = split_types, .parts = five,
+                                       .scratch = a_row};
     struct weft_context *context = NULL;
-    return weft_open(&options, &context) == WEFT_OK ? context : NULL;
+    return weft_open(&options, &context) == WEFT_OK && weft_register(context, &custom) == WEFT_OK ? context : NULL;
 }
 
 /* --- models ------------------------------------------------------------------------------------------------------- */
 
-/* Steps of one part and of several, a loop, a body, a step without a kernel, a size that comes out of data. */
+/* Steps of one part and of several, a loop, a body, a step without a kernel, a function of the caller's, a size that
+ * comes out of data. */
 static const char mixed[] = "graph @mixed<K=data(64)>(%x: f32[64,48], %n: i64[]) {\n"
                             "  graph @body(%i: i64[], %a: f32[64,48]) {\n"
                             "    %b: f32[64,48] = mul %a, %a\n"
@@ -57,7 +91,8 @@ static const char mixed[] = "graph @mixed<K=data(64)>(%x: f32[64,48], %n: i64[])
                             "  }\n"
                             "  %w: f32[48,48] = const random=2 scale=1\n"
                             "  %a: f32[64,48] = matmul %x, %w\n"
-                            "  %t: f32[64,48] = tanh %a\n"
+                            "  %h: f32[64,48], %e: f32[64] = custom %a function=split with=[factor=0.5]\n"
+                            "  %t: f32[64,48] = tanh %h\n"
                             "  %p: f32[64,48] = loop %n, %t body=@body\n"
                             "  %s: f32[64] = sum %p axes=[1]\n"
                             "  %z: f32[64] = relu %s\n"
@@ -65,7 +100,7 @@ static const char mixed[] = "graph @mixed<K=data(64)>(%x: f32[64,48], %n: i64[])
                             "  %d: f64[64,48] = cast %p\n"
                             "  %q: f64[48,48] = const random=3 scale=1\n"
                             "  %m: f64[64,48] = matmul %d, %q\n"
-                            "  return %m, %k\n"
+                            "  return %m, %k, %e\n"
                             "}\n";
 
 static const char *const models[] = {"" /* mixed */, "examples/models/ultraface-rfb-320/model.onnx",
