@@ -3,6 +3,7 @@
 #include "codegen/axes.h"
 
 #include "codegen/pointwise.h"
+#include "ir/places.h"
 
 #include <string.h>
 
@@ -32,12 +33,26 @@ static bool is_number(const struct weft_graph *g, weft_val v)
     return constant && constant->kind == WEFT_CONST_SPLAT;
 }
 
+/* Pieces of equal elements are no arrays, and mostly paddings. */
+static const char *refuse_pieces(const struct weft_graph *g, weft_node n)
+{
+    bool number = false;
+    for (uint32_t k = 0; k < g->node[n.id].operands; k++)
+        number |= is_number(g, weft_operand(g, n, k));
+    return number ? "joins equal elements" : g->node[n.id].operands < 2 ? "joins nothing" : NULL;
+}
+
 static const char *refuse_look_up(const struct weft_graph *g, weft_node n)
 {
-    const int index = weft_type_of(g, weft_operand(g, n, 1))->dtype;
+    const int op = weft_opcode_of(g, n);
     if (is_number(g, weft_operand(g, n, 0)))
         return "looks up equal elements";
-    if (weft_opcode_of(g, n) == WEFT_OP_gather)
+    if (op == WEFT_OP_concat)
+        return refuse_pieces(g, n);
+    if (op == WEFT_OP_flip || op == WEFT_OP_resize)
+        return NULL; /* what its index maps say */
+    const int index = weft_type_of(g, weft_operand(g, n, 1))->dtype;
+    if (op == WEFT_OP_gather)
         return index == WEFT_I64 || index == WEFT_I32 ? NULL : "has indices of other types than i64 and i32";
     return weft_attr_find(g, n, WEFT_ATTR_form)        ? "pads by elements"
            : !is_number(g, weft_operand(g, n, 1)) ? "pads by a number that is not constant" : NULL;
@@ -49,7 +64,8 @@ static const char *kind_of(const struct weft_members *m, weft_node n, uint8_t *r
     const int op = weft_opcode_of(g, n);
     const uint32_t traits = weft_op_of(g, n)->traits;
     enum weft_reduce_op fold;
-    if (g->node[n.id].results != 1 || g->node[n.id].operands < 1 || g->node[n.id].operands > WEFT_FORM_INS)
+    const uint32_t most = op == WEFT_OP_concat ? WEFT_MEMBER_INS : WEFT_FORM_INS;
+    if (g->node[n.id].results != 1 || g->node[n.id].operands < 1 || g->node[n.id].operands > most)
         return "has more operands or results than a kernel of several nodes takes";
     const int in = weft_type_of(g, weft_operand(g, n, 0))->dtype, out = weft_type_of(g, weft_result(g, n, 0))->dtype;
     if (weft_dtype_bits(in) < 8 || weft_dtype_bits(out) < 8)
@@ -67,7 +83,8 @@ static const char *kind_of(const struct weft_members *m, weft_node n, uint8_t *r
         *ret_kind = WEFT_MEMBER_SCAN;
         return weft_along_supports(WEFT_K_CUMSUM, in) ? NULL : "no scan kernel takes these element types";
     }
-    if (op == WEFT_OP_gather || op == WEFT_OP_pad) {
+    if (op == WEFT_OP_gather || op == WEFT_OP_pad || op == WEFT_OP_concat || op == WEFT_OP_flip ||
+        op == WEFT_OP_resize) {
         *ret_kind = WEFT_MEMBER_LOOK_UP;
         return refuse_look_up(g, n);
     }
@@ -93,21 +110,27 @@ static bool read_map(const struct weft_index_map *map, int8_t *axis)
     return true;
 }
 
-/* What is looked up: besides those, single axes from another place on, outside of which nothing is read, and what
- * another operand says. */
-static bool read_look_up(const struct weft_index_map *map, struct weft_member *member)
+/* What is looked up: besides those, single axes from another place on, outside of which nothing is read, or backwards,
+ * or several results to an element, and what another operand says. */
+static bool read_look_up(const struct weft_graph *g, weft_node n, const struct weft_index_map *map,
+                         struct weft_member *member)
 {
     bool plain = true;
+    struct weft_floored floored;
     member->indexed = -1;
+    member->joins = weft_opcode_of(g, n) == WEFT_OP_concat;
     for (int i = 0; i < map->rank && plain; i++) {
         const struct weft_index *at = &map->at[i];
-        const bool moves = at->border || !weft_dim_is(at->base, 0);
-        plain = !at->is_near && at->border <= WEFT_BORDER_SKIPPED &&
-                (at->data ? !at->terms && !moves && member->indexed < 0
-                          : at->terms <= 1 && (at->terms == 0 || weft_dim_is(at->term[0].step, 1)));
+        const bool steps = at->terms && (weft_dim_is(at->term[0].step, 1) || weft_dim_is(at->term[0].step, -1));
+        const bool moves = at->border || at->is_near || !weft_dim_is(at->base, 0);
+        plain = at->border <= WEFT_BORDER_SKIPPED &&
+                (at->is_near ? weft_resize_floors(g, n, i, &floored)
+                 : at->data  ? !at->terms && !moves && member->indexed < 0
+                             : at->terms == 0 || (at->terms == 1 && steps));
         member->operand[0][i] = (int8_t)(at->terms ? at->term[0].axis : -1);
         member->indexed = (int8_t)(at->data ? i : member->indexed);
         member->moved |= (uint8_t)(moves << i);
+        member->guarded |= at->data || at->border || (at->is_near && plain && floored.over > 1);
     }
     return plain;
 }
@@ -139,11 +162,13 @@ static const char *read_axes(const struct weft_members *m, weft_node n, uint8_t 
         member->scanned |= (uint16_t)((space.axis[i].role == WEFT_AXIS_SCANNED) << i);
     }
     bool plain = weft_index_map(g, (struct weft_pin){n, .result = true}, &map) && read_map(&map, member->result);
-    for (uint32_t i = 0; i < g->node[n.id].operands && plain; i++)
+    for (uint32_t i = 0; i < g->node[n.id].operands && plain && !member->joins; i++)
         plain = weft_index_map(g, (struct weft_pin){n, .index = i}, &map) &&
-                (kind == WEFT_MEMBER_LOOK_UP && i == 0 ? read_look_up(&map, member)
+                (kind == WEFT_MEMBER_LOOK_UP && i == 0 ? read_look_up(g, n, &map, member)
                                                        : read_map(&map, member->operand[i]));
-    return plain ? NULL : "splits or joins axes";
+    return plain ? NULL
+           : weft_opcode_of(g, n) == WEFT_OP_resize ? "weighs elements, or its index is no quotient of the place"
+                                                    : "splits or joins axes";
 }
 
 const struct weft_member *weft_member_of(struct weft_members *m, weft_node n)
@@ -183,10 +208,11 @@ static const char *join(struct weft_members *m, const weft_node *node, uint16_t 
 {
     const struct weft_member *reader = m->member[node[p].id], *maker = m->member[node[q].id];
     if (reader->kind == WEFT_MEMBER_LOOK_UP)
-        return k ? "has indices that the group computes" : "looks up what the group computes";
+        return reader->joins ? "joins what the group computes"
+               : k           ? "has indices that the group computes" : "looks up what the group computes";
     const int rank = weft_type_of(m->graph, weft_operand(m->graph, node[p], k))->rank;
     for (int i = 0; i < rank; i++) {
-        const int a = reader->operand[k][i], b = maker->result[i];
+        const int a = weft_member_operand(reader, k)[i], b = maker->result[i];
         if (a < 0 || b < 0) {
             const int other = a < 0 ? b : a;
             const struct weft_member *has = a < 0 ? maker : reader;
@@ -217,15 +243,16 @@ static void share(struct weft_members *m, const weft_node *node, uint32_t count,
                   uint32_t k, uint32_t q, uint32_t j)
 {
     const struct weft_member *a = m->member[node[p].id], *b = m->member[node[q].id];
+    const int8_t *const of_a = weft_member_operand(a, k), *const of_b = weft_member_operand(b, j);
     const int rank = weft_type_of(m->graph, weft_operand(m->graph, node[p], k))->rank;
     bool joins = false;
     memcpy(m->before, parent, count * WEFT_SPACE_AXES * sizeof *parent);
     for (int i = 0; i < rank; i++) {
-        const bool moves = (k == 0 && a->moved >> i & 1) || (j == 0 && b->moved >> i & 1);
-        if (a->operand[k][i] < 0 || b->operand[j][i] < 0 || moves)
+        const bool moves = ((k == 0 || a->joins) && a->moved >> i & 1) || ((j == 0 || b->joins) && b->moved >> i & 1);
+        if (of_a[i] < 0 || of_b[i] < 0 || moves)
             continue;
-        const uint16_t mine = find(parent, p * WEFT_SPACE_AXES + (uint32_t)a->operand[k][i]);
-        const uint16_t other = find(parent, q * WEFT_SPACE_AXES + (uint32_t)b->operand[j][i]);
+        const uint16_t mine = find(parent, p * WEFT_SPACE_AXES + (uint32_t)of_a[i]);
+        const uint16_t other = find(parent, q * WEFT_SPACE_AXES + (uint32_t)of_b[i]);
         joins |= mine != other;
         parent[mine] = other;
     }
@@ -241,12 +268,13 @@ static void share_operands(struct weft_members *m, const weft_node *node, uint32
             const weft_val v = weft_operand(g, node[p], k);
             if (weft_member_place(m, weft_def(g, v)) != UINT32_MAX || weft_is_const(g, v))
                 continue;
-            if (m->read[v.id] == m->searches && m->reader[v.id] / 4 != p)
-                share(m, node, count, parent, p, k, m->reader[v.id] / 4, m->reader[v.id] % 4);
+            const uint32_t first = m->reader[v.id];
+            if (m->read[v.id] == m->searches && first / WEFT_MEMBER_INS != p)
+                share(m, node, count, parent, p, k, first / WEFT_MEMBER_INS, first % WEFT_MEMBER_INS);
             if (m->read[v.id] == m->searches)
                 continue;
             m->read[v.id] = m->searches;
-            m->reader[v.id] = 4 * p + k;
+            m->reader[v.id] = WEFT_MEMBER_INS * p + k;
         }
 }
 

@@ -16,8 +16,9 @@
 #include "codegen/form.h"
 
 /* A node as groups see it. Only such nodes are in groups whose operands and results lie along single axes: elementwise
- * ops, folds, folds of chunks, scans, and views that permute, repeat or drop axes; and gathers and paddings, which look
- * up what comes from outside. */
+ * ops, folds, folds of chunks, scans, and views that permute, repeat or drop axes; and gathers, paddings, concats,
+ * flips and resizes to nearest elements, which look up what comes from outside. */
+enum { WEFT_MEMBER_INS = 16 }; /* operands of a concat at most; of other nodes, WEFT_FORM_INS */
 enum weft_member_kind {
     WEFT_MEMBER_NONE, WEFT_MEMBER_MAP, WEFT_MEMBER_FOLD, WEFT_MEMBER_SCAN, WEFT_MEMBER_VIEW, WEFT_MEMBER_CHUNKS,
     WEFT_MEMBER_LOOK_UP
@@ -30,10 +31,19 @@ struct weft_member {
     weft_dim extent[WEFT_SPACE_AXES];
     int8_t result[WEFT_MAX_RANK];    /* by dimension: its axis, or -1: it has one index. Of CHUNKS: the axis that is cut
                                       * has -1, and the node's axes are the operand's */
-    int8_t operand[WEFT_FORM_INS][WEFT_MAX_RANK];
-    int8_t indexed;                  /* of LOOK_UP: the dimension of operand 0 that operand 1 indexes, or -1 */
-    uint8_t moved;                   /* and a bit for each one that begins elsewhere on its axis, or may be outside */
+    int8_t operand[WEFT_FORM_INS][WEFT_MAX_RANK]; /* see weft_member_operand */
+    bool joins;                      /* of LOOK_UP: a concat, whose operands all lie along the axes of the first one */
+    int8_t indexed;                  /* the dimension of operand 0 that operand 1 indexes, or -1 */
+    uint8_t moved;                   /* and a bit for each one whose places are others than those on its axis, or may be
+                                      * outside */
+    bool guarded;                    /* it has one that is indexed or may be outside, or one that is divided: what it
+                                      * finds is copied, so that it may be stored */
 };
+/* By dimension of operand k: its axis, or -1. */
+static inline const int8_t *weft_member_operand(const struct weft_member *member, uint32_t k)
+{
+    return member->operand[member->joins ? 0 : k];
+}
 
 enum { WEFT_MOST_MEMBERS = 64 };      /* nodes of a group */
 
@@ -45,7 +55,7 @@ struct weft_members {
     struct weft_member **member;     /* by node id, once somebody asked */
     uint32_t *search, *place;        /* by node id: of the last question that had it, where it stands in that */
     uint32_t *read, *reader;         /* by value id: of the last question with a reader of it, the first one:
-                                      * 4 * place + operand */
+                                      * WEFT_MEMBER_INS * place + operand */
     uint32_t searches;
     uint16_t *parent, *before;       /* of the question: forests of axes, WEFT_MOST_MEMBERS * WEFT_SPACE_AXES of each */
     int8_t (*of)[WEFT_SPACE_AXES], *number; /* what it found, until the next one */

@@ -32,7 +32,8 @@ static const char *refuse_value(const struct weft_form *form, const struct weft_
     if (value->place != WEFT_PROGRAM_ARGUMENT)
         return NULL;
     const bool is_one = value->stride == 0 && (!written || extent <= 1); /* along a strip */
-    if (vectors && value->stride != 1 && !is_one)
+    const bool back = value->stride == -1 && !written; /* neighbours in reverse order */
+    if (vectors && value->stride != 1 && !is_one && !back)
         return "has operands or results not contiguous along the vector axis";
     return vectors || value->stride == 0 ? NULL : "reads lines where it has one number for each";
 }
@@ -87,7 +88,7 @@ uint64_t weft_emit_shape(const struct weft_program *p)
     key[0] = (uint8_t)weft_level_of(p->cpu);
     key[1] = (uint8_t)(way_of(p) << 1 | p->pieces);
     for (int v = 0; v < p->values; v++)
-        key[2 + v] = (uint8_t)(p->value[v].place << 1 | (p->value[v].stride != 0));
+        key[2 + v] = (uint8_t)(p->value[v].place << 2 | (p->value[v].stride < 0) << 1 | (p->value[v].stride != 0));
     return XXH3_64bits(key, 2 + (size_t)p->values);
 }
 
@@ -247,7 +248,7 @@ static const char tile_text[] =
 
 void weft_emit_includes(uint32_t cpu, struct weft_text *text)
 {
-    weft_text_format(text, "#define WEFT_LEVEL %d\n#include \"kernels/strip/access.h\"\n"
+    weft_text_format(text, "#define WEFT_LEVEL %d\n#include \"kernels/strip/look.h\"\n"
                            "#include \"kernels/strip/functions.h\"\n#include \"kernels/strip/functions_double.h\"\n",
                      weft_level_of(cpu));
     weft_text_add(text, tile_text);
@@ -258,6 +259,7 @@ void weft_emit_prelude(uint32_t cpu, bool doubles, struct weft_text *text)
     weft_text_format(text, "#define WEFT_LEVEL %d\n", weft_level_of(cpu));
     weft_text_add(text, weft_prelude_vector);
     weft_text_add(text, weft_prelude_access);
+    weft_text_add(text, weft_prelude_look);
     weft_text_add(text, weft_prelude_functions);
     if (doubles)
         weft_text_add(text, weft_prelude_functions_double);

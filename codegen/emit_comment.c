@@ -50,6 +50,7 @@ static void add_access(struct line *line, const struct weft_form *form, const st
             add_value(line, form, op->in[map->at[d].data - 1]);
             continue;
         }
+        add(line, "%s", map->at[d].over ? "floor(" : "");
         for (int t = 0; t < map->at[d].terms; t++) {
             const weft_dim step = map->at[d].term[t].step;
             add(line, t ? " + " : "");
@@ -63,6 +64,8 @@ static void add_access(struct line *line, const struct weft_form *form, const st
             add(line, " + …");
         else if (!map->at[d].terms || !weft_dim_is(map->at[d].base, 0))
             add(line, map->at[d].terms ? " + %lld" : "%lld", (long long)weft_dim_value(map->at[d].base));
+        if (map->at[d].over)
+            add(line, ", %lld)", (long long)map->at[d].over);
         add(line, map->at[d].border ? " ?" : "");
     }
     add(line, "%s", map->rank ? "]" : "");
@@ -95,6 +98,10 @@ void weft_emit_comment(const struct weft_emit *e, uint32_t id, char *ret, size_t
     }
     if (op->kind == WEFT_FORM_LOAD)
         add_access(&line, form, op);
+    if (op->kind == WEFT_FORM_LOAD && op->falls_back) {
+        add(&line, " else ");
+        add_value(&line, form, op->in[op->ins - 1]);
+    }
     for (unsigned k = 0; k < op->ins && op->kind != WEFT_FORM_LOAD; k++) {
         add(&line, k ? ", " : "");
         add_value(&line, form, op->in[k]);

@@ -3,44 +3,49 @@
  * element of its strip:
  *   - an index that is the same along the strip moves t7, behind which the strip lies as any other;
  *   - an index of each element is i7, and elements are looked up one by one;
- *   - where a position is outside, elements before first7 and from end7 on are a number. */
-#include "codegen/emit_parts.h"
-#include "codegen/strips.h"
+ *   - where a position is outside, elements before first7 and from end7 on are a number.
+ * Concats: emit_pieces.c; indices that are divided: emit_quotient.c. */
+#include "codegen/emit_look.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* The parts of a program that belong to a look-up. */
-struct look {
-    const struct weft_program *program;
-    uint32_t source, guard, guards;
-};
-
-static struct look look_of(const struct weft_form *form, const struct weft_program *p, uint32_t v)
+struct weft_look weft_emit_look_of(const struct weft_form *form, const struct weft_program *p, uint32_t v)
 {
-    struct look look = {.program = p};
+    struct weft_look look = {.program = p};
     look.source = weft_strips_source(form, v, &look.guard);
-    for (int i = 0; i < p->ops && !look.guards; i++)
-        look.guards = p->op[i].out == v ? p->op[i].guards : 0;
+    look.guards = weft_strips_guards(form, v);
     return look;
 }
 
-/* The guard that is an index, or NULL. */
-static const struct weft_program_guard *index_of(const struct look *look, uint32_t *ret_number)
+const struct weft_program_guard *weft_emit_look_guard(const struct weft_look *look, enum weft_program_guard_kind kind,
+                                                      bool moving, uint32_t *ret_number)
 {
     const struct weft_program_guard *found = NULL;
     for (uint32_t k = look->guard; k < look->guard + look->guards && !found; k++)
-        if (look->program->guard[k].is_index) {
+        if (look->program->guard[k].kind == kind &&
+            (!moving || weft_emit_look_moves(look, look->program->guard[k].value))) {
             found = &look->program->guard[k];
             *ret_number = k;
         }
     return found;
 }
 
-static bool moves(const struct look *look, uint32_t value) { return look->program->value[value].stride != 0; }
+/* The guard that is an index, or NULL. */
+static const struct weft_program_guard *index_of(const struct weft_look *look, uint32_t *ret_number)
+{
+    return weft_emit_look_guard(look, WEFT_PROGRAM_INDEX, /* moving= */ false, ret_number);
+}
 
-/* Is it one element for all of the strip? */
-static bool is_one(const struct look *look)
+static bool is_quotient(const struct weft_look *look)
+{
+    uint32_t number;
+    return weft_emit_look_guard(look, WEFT_PROGRAM_QUOTIENT, /* moving= */ false, &number) != NULL;
+}
+
+static bool moves(const struct weft_look *look, uint32_t value) { return weft_emit_look_moves(look, value); }
+
+bool weft_emit_look_is_one(const struct weft_look *look)
 {
     bool one = !moves(look, look->source);
     for (uint32_t k = look->guard; k < look->guard + look->guards; k++)
@@ -50,7 +55,7 @@ static bool is_one(const struct look *look)
 
 const char *weft_emit_look_refuse(const struct weft_form *form, const struct weft_program *p, bool vectors, uint32_t v)
 {
-    const struct look look = look_of(form, p, v);
+    const struct weft_look look = weft_emit_look_of(form, p, v);
     uint32_t number;
     const struct weft_program_guard *const index = index_of(&look, &number);
     if (form->op[v].dtype == WEFT_I32 && p->value[v].place == WEFT_PROGRAM_ARGUMENT)
@@ -60,17 +65,22 @@ const char *weft_emit_look_refuse(const struct weft_form *form, const struct wef
     for (uint32_t k = look.guard; k <= look.guard + look.guards; k++) {
         const struct weft_program_value *const value =
             &p->value[k < look.guard + look.guards ? p->guard[k].value : look.source];
-        if (value->stride != 0 && (value->stride != 1 || !vectors))
+        const bool places = value->argument == WEFT_PROGRAM_POSITION && is_quotient(&look);
+        if (value->stride != 0 && ((value->stride != 1 && !places) || !vectors))
             return "gathers or pads elements not contiguous along the vector axis";
     }
-    if (!index && !is_one(&look) && !moves(&look, look.source))
+    if (is_quotient(&look))
+        return weft_emit_quotient_refuse(form, p, v);
+    if (weft_emit_pieces(form, v) > 1)
+        return weft_emit_pieces_refuse(form, p, v);
+    if (!index && !weft_emit_look_is_one(&look) && !moves(&look, look.source))
         return "pads what is repeated along strips";
     return index && look.guards > 1 ? "gathers with more than one index that may be out of range" : NULL;
 }
 
 /* --- heads -------------------------------------------------------------------------------------------------------- */
 
-static void point(struct weft_emit *e, const struct look *look, uint32_t v)
+static void point(struct weft_emit *e, const struct weft_look *look, uint32_t v)
 {
     char place[192], index_place[192];
     uint32_t number;
@@ -94,13 +104,13 @@ static void point(struct weft_emit *e, const struct look *look, uint32_t v)
     }
 }
 
-static bool is_indexed(const struct look *look)
+static bool is_indexed(const struct weft_look *look)
 {
     uint32_t number;
     return index_of(look, &number) != NULL;
 }
 
-static void keep_inside(struct weft_emit *e, const struct look *look, uint32_t v)
+static void keep_inside(struct weft_emit *e, const struct weft_look *look, uint32_t v)
 {
     char place[192];
     weft_emit_line(e, "int64_t first%u = 0, end%u = INT64_MAX;", v, v);
@@ -112,8 +122,7 @@ static void keep_inside(struct weft_emit *e, const struct look *look, uint32_t v
     }
 }
 
-/* What it finds outside: as a number of the element's type. */
-static void print_fill(const struct weft_emit *e, uint32_t v, char *ret, size_t bytes)
+void weft_emit_look_fill(const struct weft_emit *e, uint32_t v, char *ret, size_t bytes)
 {
     _Alignas(8) char number[8] = {0};
     uint32_t bits = 0;
@@ -126,78 +135,114 @@ static void print_fill(const struct weft_emit *e, uint32_t v, char *ret, size_t 
     snprintf(ret, bytes, op->dtype == WEFT_F32 ? "float_of(0x%xu)" : "%u", (unsigned)bits);
 }
 
-/* One element, in all lanes. */
-static void spread(struct weft_emit *e, const struct look *look, uint32_t v)
+void weft_emit_look_spread(struct weft_emit *e, uint32_t v, const char *element)
 {
     static const char *const format[] = {
         [WEFT_F32] = "const vf v%u = vall(%s);", [WEFT_F16] = "const vf v%u = vfrom_f16((vh){0} + (uint16_t)(%s));",
         [WEFT_BF16] = "const vf v%u = vfrom_bf16((vh){0} + (uint16_t)(%s));",
-        [WEFT_BOOL] = "const vi v%u = viall(%s ? -1 : 0);", [WEFT_I32] = "const vi v%u = viall((int32_t)(%s));"};
-    char element[128], fill[32], line[256], comment[256];
-    print_fill(e, v, fill, sizeof fill);
-    if (is_indexed(look))
-        snprintf(element, sizeof element, "*t%u", v);
-    else
-        snprintf(element, sizeof element, "(first%u == 0 && end%u > 0 ? *t%u : %s)", v, v, v, fill);
+        [WEFT_BOOL] = "const vi v%u = viall((%s) ? -1 : 0);", [WEFT_I32] = "const vi v%u = viall((int32_t)(%s));"};
+    char line[640], comment[256];
     weft_emit_comment(e, v, comment, sizeof comment);
     snprintf(line, sizeof line, format[e->form->op[v].dtype], v, element);
     weft_emit_line(e, "%s %s", line, comment);
     e->held[v] = true;
 }
 
+static void spread(struct weft_emit *e, const struct weft_look *look, uint32_t v)
+{
+    char element[128], fill[32];
+    weft_emit_look_fill(e, v, fill, sizeof fill);
+    if (is_indexed(look))
+        snprintf(element, sizeof element, "*t%u", v);
+    else
+        snprintf(element, sizeof element, "(first%u == 0 && end%u > 0 ? *t%u : %s)", v, v, v, fill);
+    weft_emit_look_spread(e, v, element);
+}
+
 void weft_emit_look_head(struct weft_emit *e, uint32_t v)
 {
-    const struct look look = look_of(e->form, e->program, v);
+    const struct weft_look look = weft_emit_look_of(e->form, e->program, v);
     if (e->held[v])
         return;
+    if (is_quotient(&look)) {
+        weft_emit_quotient_head(e, v);
+        return;
+    }
     point(e, &look, v);
     if (!is_indexed(&look))
         keep_inside(e, &look, v);
-    if (is_one(&look))
+    if (weft_strips_is_part(e->form, v))
+        return;
+    if (weft_emit_pieces(e->form, v) > 1)
+        weft_emit_pieces_head(e, v);
+    else if (weft_emit_look_is_one(&look))
         spread(e, &look, v);
 }
 
 /* --- elements ----------------------------------------------------------------------------------------------------- */
 
-static void look_up(struct weft_emit *e, uint32_t v)
+const char *weft_emit_look_word(int dtype)
 {
-    static const char *const whole[] = {
-        [WEFT_F32] = "vload(t%u + %s)", [WEFT_F16] = "vfrom_f16(vhload(t%u + %s))",
-        [WEFT_BF16] = "vfrom_bf16(vhload(t%u + %s))", [WEFT_BOOL] = "load_mask(t%u + %s)",
-        [WEFT_I32] = "viload(t%u + %s)"};
-    static const char *const tail[] = {
-        [WEFT_F32] = "vloadm(t%u + %s, live, 1.f)", [WEFT_F16] = "vfrom_f16(load_16_tail(t%u + %s, live))",
-        [WEFT_BF16] = "vfrom_bf16(load_16_tail(t%u + %s, live))", [WEFT_BOOL] = "load_mask_tail(t%u + %s, live)",
-        [WEFT_I32] = "load_i32_tail(t%u + %s, live)"};
+    return dtype == WEFT_F32 ? "floats" : dtype == WEFT_I32 ? "numbers" : dtype == WEFT_BOOL ? "masks" : "halves";
+}
+
+void weft_emit_look_vector(struct weft_emit *e, uint32_t v, const char *found)
+{
     static const char *const one[] = {[WEFT_F32] = "%s", [WEFT_F16] = "vfrom_f16(%s)", [WEFT_BF16] = "vfrom_bf16(%s)",
                                       [WEFT_BOOL] = "%s", [WEFT_I32] = "%s"};
-    const struct look look = look_of(e->form, e->program, v);
-    const int dtype = e->form->op[v].dtype, bytes = weft_dtype_bits(dtype) / 8;
-    const char *const word = dtype == WEFT_F32 ? "floats" : dtype == WEFT_I32 ? "numbers" : bytes == 2 ? "halves"
-                                                                                                       : "masks";
-    char found[256], right[320], comment[256], fill[32];
-    uint32_t number = 0;
-    const struct weft_program_guard *const index = index_of(&look, &number);
-    if (index && !moves(&look, index->value)) {
-        snprintf(right, sizeof right, (e->tail ? tail : whole)[dtype], v, e->at);
-    } else {
-        print_fill(e, v, fill, sizeof fill);
-        if (index)
-            snprintf(found, sizeof found, "look_up_%s(t%u + %s%s, %d, i%u + %s, %d, %s, tile->bound + %u)", word, v,
-                     moves(&look, look.source) ? "" : "0 * ", e->at, moves(&look, look.source), v, e->at,
-                     look.program->value[index->value].bytes, e->tail ? "live" : "LANES", 2 * number);
-        else
-            snprintf(found, sizeof found, "%s_inside(t%u, %s, %s, first%u, end%u, %s)", word, v, e->at,
-                     e->tail ? "live" : "LANES", v, v, fill);
-        snprintf(right, sizeof right, one[dtype], found);
-    }
+    const int dtype = e->form->op[v].dtype;
+    char right[320], comment[256];
+    snprintf(right, sizeof right, one[dtype], found);
     weft_emit_comment(e, v, comment, sizeof comment);
     weft_emit_line(e, "const %s v%u = %s; %s", weft_emit_vector(dtype), v, right, comment);
     e->made[v] = true;
 }
 
+/* What lies side by side from t on. */
+static void load(struct weft_emit *e, uint32_t v)
+{
+    static const char *const whole[] = {
+        [WEFT_F32] = "vload(t%u + %s)", [WEFT_F16] = "vhload(t%u + %s)", [WEFT_BF16] = "vhload(t%u + %s)",
+        [WEFT_BOOL] = "load_mask(t%u + %s)", [WEFT_I32] = "viload(t%u + %s)"};
+    static const char *const tail[] = {
+        [WEFT_F32] = "vloadm(t%u + %s, live, 1.f)", [WEFT_F16] = "load_16_tail(t%u + %s, live)",
+        [WEFT_BF16] = "load_16_tail(t%u + %s, live)", [WEFT_BOOL] = "load_mask_tail(t%u + %s, live)",
+        [WEFT_I32] = "load_i32_tail(t%u + %s, live)"};
+    char found[256];
+    snprintf(found, sizeof found, (e->tail ? tail : whole)[e->form->op[v].dtype], v, e->at);
+    weft_emit_look_vector(e, v, found);
+}
+
+static void look_up(struct weft_emit *e, uint32_t v)
+{
+    const struct weft_look look = weft_emit_look_of(e->form, e->program, v);
+    const char *const word = weft_emit_look_word(e->form->op[v].dtype), *const live = e->tail ? "live" : "LANES";
+    char found[256], fill[32];
+    uint32_t number = 0;
+    const struct weft_program_guard *const index = index_of(&look, &number);
+    if (weft_emit_pieces(e->form, v) > 1) {
+        weft_emit_pieces_find(e, v);
+    } else if (is_quotient(&look) && !moves(&look, look.source)) {
+        weft_emit_quotient_find(e, v);
+    } else if (is_quotient(&look) || (index && !moves(&look, index->value))) {
+        load(e, v);
+    } else {
+        weft_emit_look_fill(e, v, fill, sizeof fill);
+        if (index)
+            snprintf(found, sizeof found, "look_up_%s(t%u + %s%s, %d, i%u + %s, %d, %s, tile->bound + %u)", word, v,
+                     moves(&look, look.source) ? "" : "0 * ", e->at, moves(&look, look.source), v, e->at,
+                     look.program->value[index->value].bytes, live, 2 * number);
+        else
+            snprintf(found, sizeof found, "%s_inside(t%u, %s, %s, first%u, end%u, %s)", word, v, e->at, live, v, v,
+                     fill);
+        weft_emit_look_vector(e, v, found);
+    }
+}
+
 void weft_emit_look_up(struct weft_emit *e, uint32_t v)
 {
+    if (weft_strips_is_part(e->form, v))
+        return;
     if (!e->held[v])
         look_up(e, v);
     if (e->at ? weft_emit_in_memory(e, v) : e->program->value[v].place == WEFT_PROGRAM_ARGUMENT)

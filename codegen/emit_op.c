@@ -155,9 +155,12 @@ static bool is_exact(const char *word) { return weft_ops[weft_form_opcode(word)]
 static bool is_same(const struct weft_form *form, uint32_t a, uint32_t b)
 {
     const struct weft_form_op *const x = &form->op[a], *const y = &form->op[b];
-    return a == b || (x->kind == WEFT_FORM_LOAD && y->kind == WEFT_FORM_LOAD && x->array == y->array &&
-                      x->number == y->number &&
-                      weft_form_same_access(form, x, y));
+    if (a == b)
+        return true;
+    if (x->kind != WEFT_FORM_LOAD || y->kind != WEFT_FORM_LOAD || x->array != y->array || x->number != y->number ||
+        x->falls_back != y->falls_back || !weft_form_same_access(form, x, y))
+        return false;
+    return !x->falls_back || is_same(form, x->in[x->ins - 1], y->in[y->ins - 1]);
 }
 
 /* Is the operand a number of a row without the largest of that row, so that it is 0 at most? */
@@ -288,6 +291,10 @@ static void read(struct weft_emit *e, uint32_t v)
         [WEFT_F32] = "vloadm(p%u + %s, live, 1.f)", [WEFT_F16] = "vfrom_f16(load_16_tail(p%u + %s, live))",
         [WEFT_BF16] = "vfrom_bf16(load_16_tail(p%u + %s, live))", [WEFT_BOOL] = "load_mask_tail(p%u + %s, live)",
         [WEFT_I32] = "load_i32_tail(p%u + %s, live)", [WEFT_I64] = "floats_of_i64_tail(p%u + %s, live)"};
+    static const char *const back[] = { /* against their order in memory */
+        [WEFT_F32] = "floats_back(p%u, %s, %s)", [WEFT_F16] = "vfrom_f16(halves_back(p%u, %s, %s))",
+        [WEFT_BF16] = "vfrom_bf16(halves_back(p%u, %s, %s))", [WEFT_BOOL] = "masks_back(p%u, %s, %s)",
+        [WEFT_I32] = "numbers_back(p%u, %s, %s)", [WEFT_I64] = "floats_of_i64_back(p%u, %s, %s)"};
     const int dtype = e->form->op[v].dtype;
     if (e->held[v] || e->made[v])
         return;
@@ -298,7 +305,10 @@ static void read(struct weft_emit *e, uint32_t v)
         return;
     }
     char right[128], comment[256] = "";
-    snprintf(right, sizeof right, (e->tail ? tail : whole)[dtype], v, e->at);
+    if (e->program->value[v].stride < 0)
+        snprintf(right, sizeof right, back[dtype], v, e->at, e->tail ? "live" : "LANES");
+    else
+        snprintf(right, sizeof right, (e->tail ? tail : whole)[dtype], v, e->at);
     if (e->form->op[v].kind == WEFT_FORM_LOAD)
         weft_emit_comment(e, v, comment, sizeof comment);
     weft_emit_line(e, "const %s v%u = %s;%s%s", weft_emit_vector(dtype), v, right, *comment ? " " : "", comment);

@@ -162,7 +162,7 @@ void weft_emit_pick_term(struct weft_emit *e, const struct weft_emit_pick *pick)
 
 /* --- emit_prelude.c, which embed.py writes: headers without their own includes ------------------------------------ */
 
-extern const char weft_prelude_vector[], weft_prelude_access[], weft_prelude_functions[],
-    weft_prelude_functions_double[];
+extern const char weft_prelude_vector[], weft_prelude_access[], weft_prelude_look[],
+    weft_prelude_functions[], weft_prelude_functions_double[];
 
 #endif

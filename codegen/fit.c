@@ -70,7 +70,7 @@ static uint16_t operand_axes(const struct weft_members *m, const struct weft_fit
         if (q != UINT32_MAX && kind_of(m, fit, q) != WEFT_MEMBER_VIEW)
             return fit->member[q].axes;
         if (q == UINT32_MAX) {
-            const int8_t *const axis = m->member[fit->node[p].id]->operand[k];
+            const int8_t *const axis = weft_member_operand(m->member[fit->node[p].id], k);
             const struct weft_constant *constant = m->graph->node[weft_def(m->graph, v).id].constant;
             const bool one_number = constant && constant->kind == WEFT_CONST_SPLAT;
             for (int i = 0; i < weft_type_of(m->graph, v)->rank && !one_number; i++)
@@ -217,6 +217,8 @@ static const char *check_out(const struct weft_members *m, const struct weft_fit
     const uint8_t kind = kind_of(m, fit, p);
     if ((kind != WEFT_MEMBER_MAP && kind != WEFT_MEMBER_SCAN && kind != WEFT_MEMBER_LOOK_UP) || !member->out)
         return NULL;
+    if (kind == WEFT_MEMBER_LOOK_UP && !m->member[fit->node[p].id]->guarded)
+        return "only reads elements in another order, and has readers outside the group";
     return member->axes != axes_of(m, fit, p) ? "is broadcast, and has readers outside the group"
            : member->axes != (member->inside ? fit->all : fit->outer)
                ? "would be recomputed for each broadcast element, and has readers outside the group" : NULL;

@@ -64,9 +64,11 @@ struct weft_form_array {
 };
 
 enum weft_form_kind {
-    WEFT_FORM_LOAD,         /* %v = load %x[i, …]: where the index lies outside (`?`), `number`. Where a value of
-                             * integers stands for an index, %x[%i, c], it counts from the end below 0, what then lies
-                             * outside is the nearest element, and of an axis that has none, the result is 0 */
+    WEFT_FORM_LOAD,         /* %v = load %x[i, …]: where the index lies outside (`?`), `number`, or, of a concat's
+                             * parts, what another load finds there (`else %w`). Where a value of integers stands for
+                             * an index, %x[%i, c], it counts from the end below 0, what then lies outside is the
+                             * nearest element, and of an axis that has none, the result is 0. floor(a, 2): half of a,
+                             * rounded down */
     WEFT_FORM_CONST,        /* %v = const 1e-05 */
     WEFT_FORM_MAP,          /* %v = word(p, q) %a, %b, %c: an elementwise op, by its word in kernels/strip/strip.def */
     WEFT_FORM_FOLD,         /* %v = fold sum %a over c: over all of these axes in the tile; empty: the identity */
@@ -81,6 +83,7 @@ struct weft_form_op {
     uint8_t kind, dtype;    /* of the value; of STORE and NEXT: of what is read */
     uint8_t ins, fold;      /* enum weft_reduce_op of a FOLD or SCAN (kernels/kernels.h) */
     bool exclusive, reverse; /* SCAN */
+    bool falls_back;        /* LOAD: what it is outside is the last of `in`, not `number` */
     uint16_t axes;          /* of the value, a bit each: those of the stage that its map names (LOAD), none (CONST),
                              * those of its operands less the folded ones; of STORE and NEXT: those of the point */
     uint16_t over;          /* FOLD, SCAN, CONTRACT: axes that are folded, or the one that is gone along */

@@ -33,7 +33,8 @@ static bool stays_inside(const struct weft_form *form, const struct weft_index *
             return false;
         *(rises ? &high : &low) = weft_dim_add(dims, rises ? high : low, reach);
     }
-    return at_least(dims, low, weft_dim_of(0)) && at_least(dims, weft_dim_sub(dims, extent, weft_dim_of(1)), high);
+    const weft_dim most = index->over ? weft_dim_mul(dims, extent, weft_dim_of(index->over)) : extent;
+    return at_least(dims, low, weft_dim_of(0)) && at_least(dims, weft_dim_sub(dims, most, weft_dim_of(1)), high);
 }
 
 /* A value of integers alone, in a load. */
@@ -57,6 +58,8 @@ static bool check_axes(struct weft_form_checker *c, const struct weft_form_op *o
         return weft_form_complain(c, "an index of %%%s is not a sum of axes", array);
     if (index->border != WEFT_BORDER_NONE && index->border != WEFT_BORDER_SKIPPED)
         return weft_form_complain(c, "an index of %%%s has a border that a form does not know", array);
+    if (index->over && (index->over < 2 || index->data || index->border || op->kind != WEFT_FORM_LOAD))
+        return weft_form_complain(c, "an index of %%%s is divided, but in a store, guarded, or a value", array);
     if (index->terms > WEFT_INDEX_TERMS || !weft_dim_exists(form->dims, index->base))
         return weft_form_complain(c, "an index of %%%s is broken", array);
     for (unsigned t = 0; t < index->terms; t++) {
@@ -93,10 +96,14 @@ bool weft_form_check_access(struct weft_form_checker *c)
         if (weft_dims_tried(form->dims) || weft_dims_saturated(form->dims) || !inside)
             return weft_form_complain(c, "index %d of %%%s may leave the array, and there is no ?", i, array->name);
     }
-    if (op->kind == WEFT_FORM_LOAD && op->ins != values)
+    if (op->kind == WEFT_FORM_LOAD && weft_form_indices(op) != values)
         return weft_form_complain(c, "a load of %%%s reads values that are no index", array->name);
+    if (op->kind == WEFT_FORM_LOAD && op->falls_back && form->op[op->in[op->ins - 1]].dtype != op->dtype)
+        return weft_form_complain(c, "a load of %%%s is of %s, but outside of %s", array->name,
+                                  weft_dtype_name(op->dtype), weft_dtype_name(form->op[op->in[op->ins - 1]].dtype));
     const bool real = weft_dtype_is_float(op->dtype);
-    return op->kind != WEFT_FORM_LOAD || guarded || (real ? op->number == 0 : op->integer == 0) ||
+    const bool says = op->falls_back || (real ? op->number != 0 : op->integer != 0);
+    return op->kind != WEFT_FORM_LOAD || guarded || !says ||
            weft_form_complain(c, "a load of %%%s says `else`, but no index of it has a ?", array->name);
 }
 

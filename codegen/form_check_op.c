@@ -185,6 +185,8 @@ static bool check_kind(struct weft_form_checker *c)
         return weft_form_complain(c, "`begin` has carries only, and nothing else has them");
     if (stage == WEFT_FORM_MULTIPLY ? !multiplies && op->kind != WEFT_FORM_LOAD : multiplies)
         return weft_form_complain(c, "a contract stands behind loads in a stage of its own");
+    if (op->falls_back && (op->kind != WEFT_FORM_LOAD || !op->ins))
+        return weft_form_complain(c, "only loads fall back on another value");
     if (op->kind != WEFT_FORM_SCAN && (op->exclusive || op->reverse))
         return weft_form_complain(c, "only scans are exclusive or reversed");
     return op->kind != WEFT_FORM_SCAN || op->fold != WEFT_K_MEAN ||

@@ -117,6 +117,9 @@ static struct reach reach_of(const struct counter *c, const struct weft_index *i
             break;
         run = add(run, multiply(next.step / gap, next.extent - 1));
     }
+    if (index->over) /* a run of every element, or of some with gaps */
+        return (struct reach){smaller((high - low) / index->over + 1, smaller(run, extent)), low / index->over,
+                              smaller(high / index->over, extent - 1)};
     const int64_t count = count_repeated(low, gap, run, term + joined, terms - joined, extent);
     return (struct reach){count, larger(low, 0), smaller(high, extent - 1)};
 }

@@ -31,7 +31,7 @@ struct over {
     bool *stored;                 /* by instruction: a store has its value */
 };
 
-static bool is_plain(const struct weft_index *at) { return !at->data && !at->border && !at->is_near; }
+static bool is_plain(const struct weft_index *at) { return !at->data && !at->border && !at->is_near && !at->over; }
 
 static bool same_index(const struct weft_index *a, const struct weft_index *b)
 {

@@ -140,7 +140,9 @@ static bool read_load(struct weft_form_reader *r, struct weft_form_op *op)
     if (!weft_parse_is(weft_parse_peek(&r->lex), "else"))
         return true;
     weft_parse_word(&r->lex);
-    return read_number(r, op);
+    weft_parse_blanks(&r->lex);
+    op->falls_back = r->lex.cursor < r->lex.end && *r->lex.cursor == '%';
+    return op->falls_back ? weft_form_read_operand(r, op) : read_number(r, op);
 }
 
 static bool read_fold(struct weft_form_reader *r, struct weft_form_op *op, bool scan)

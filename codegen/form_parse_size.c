@@ -190,6 +190,35 @@ static bool read_term(struct weft_form_reader *r, const char *end, bool minus, s
     return add_term(r, at, index, axis, size);
 }
 
+/* "floor(": no axis can be called with a parenthesis behind it. */
+static bool takes_floor(struct weft_form_reader *r)
+{
+    const char *const before = r->lex.cursor;
+    if (weft_parse_is(weft_parse_peek(&r->lex), "floor")) {
+        weft_parse_word(&r->lex);
+        if (weft_parse_take(&r->lex, '('))
+            return true;
+        r->lex.cursor = before;
+    }
+    return false;
+}
+
+/* ", 2)" */
+static bool read_divisor(struct weft_form_reader *r, const char *end, struct weft_index *index)
+{
+    weft_dim by;
+    if (!weft_parse_expect(&r->lex, ',', "before what an index is divided by"))
+        return false;
+    weft_parse_blanks(&r->lex);
+    const char *const at = r->lex.cursor;
+    if (!weft_form_read_dim(r, end, &by))
+        return false;
+    if (!weft_dim_is_constant(by) || weft_dim_value(by) < 2)
+        return weft_parse_fail(&r->lex, at, WEFT_ERR_INVALID, "an index is divided by a whole number from 2 on");
+    index->over = weft_dim_value(by);
+    return weft_parse_expect(&r->lex, ')', "behind what an index is divided by");
+}
+
 static bool read_index(struct weft_form_reader *r, struct weft_form_op *op, const char *end, struct weft_index *index)
 {
     weft_parse_blanks(&r->lex);
@@ -197,12 +226,15 @@ static bool read_index(struct weft_form_reader *r, struct weft_form_op *op, cons
         index->data = (uint8_t)(op->ins + 1);
         return weft_form_read_operand(r, op);
     }
+    const bool divided = takes_floor(r);
     bool minus = weft_parse_take(&r->lex, '-');
     do {
         if (!read_term(r, end, minus, index))
             return false;
         minus = weft_parse_take(&r->lex, '-');
     } while (minus || weft_parse_take(&r->lex, '+'));
+    if (divided && !read_divisor(r, end, index))
+        return false;
     index->border = weft_parse_take(&r->lex, '?') ? WEFT_BORDER_SKIPPED : WEFT_BORDER_NONE;
     unsigned kept = 0;
     for (unsigned t = 0; t < index->terms; t++)

@@ -157,7 +157,8 @@ bool weft_form_same_access(const struct weft_form *form, const struct weft_form_
     const struct weft_index_map *const a = &form->map[x->map], *const b = &form->map[y->map];
     for (int i = 0; i < a->rank; i++) {
         if (a->at[i].terms != b->at[i].terms || a->at[i].border != b->at[i].border ||
-            a->at[i].data != b->at[i].data || !weft_dim_same(a->at[i].base, b->at[i].base))
+            a->at[i].data != b->at[i].data || a->at[i].over != b->at[i].over ||
+            !weft_dim_same(a->at[i].base, b->at[i].base))
             return false;
         for (unsigned t = 0; t < a->at[i].terms; t++)
             if (a->at[i].term[t].axis != b->at[i].term[t].axis ||

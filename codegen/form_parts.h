@@ -18,6 +18,11 @@ unsigned weft_form_params(const char *word, unsigned *ret_least);
 /* The op of ops.def that the word of a MAP names: "gelu" of "gelu.tanh"; 0 if there is none. */
 int weft_form_opcode(const char *word);
 
+/* Values of integers that the indices of a LOAD are: the first ones of `in`. */
+static inline unsigned weft_form_indices(const struct weft_form_op *load)
+{
+    return load->ins - (load->falls_back ? 1u : 0u);
+}
 uint16_t weft_form_map_axes(const struct weft_index_map *map);
 /* Do two loads or stores of one array mean the same elements? Indices that are loaded are compared as loads. */
 bool weft_form_same_access(const struct weft_form *form, const struct weft_form_op *x, const struct weft_form_op *y);

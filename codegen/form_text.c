@@ -110,12 +110,18 @@ static void print_map(const struct printer *p, const struct weft_form_op *op)
     for (int i = 0; i < map->rank; i++) {
         const struct weft_index *const index = &map->at[i];
         weft_text_add(p->text, i ? ", " : "");
+        weft_text_add(p->text, index->over ? "floor(" : "");
         for (unsigned t = 0; t < index->terms; t++)
             print_term(p, &index->term[t], t == 0);
         if (index->data)
             print_value(p, op->in[index->data - 1]);
         else
             print_base(p, index->base, index->terms == 0);
+        if (index->over) {
+            weft_text_add(p->text, ", ");
+            weft_text_integer(p->text, index->over);
+            weft_text_add(p->text, ")");
+        }
         weft_text_add(p->text, index->border ? " ?" : "");
     }
     weft_text_add(p->text, "]");
@@ -167,7 +173,10 @@ static void print_load(const struct printer *p, const struct weft_form_op *op)
     const bool real = weft_dtype_is_float(op->dtype);
     uint64_t bits = 0;
     memcpy(&bits, &op->number, sizeof bits); /* -0 is a number to be told, too */
-    if (real ? bits != 0 : op->integer != 0) {
+    if (op->falls_back) {
+        weft_text_add(p->text, " else ");
+        print_value(p, op->in[op->ins - 1]);
+    } else if (real ? bits != 0 : op->integer != 0) {
         weft_text_add(p->text, " else ");
         print_number(p, op);
     }

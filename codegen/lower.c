@@ -5,6 +5,7 @@
 #include "codegen/composites.h"
 #include "codegen/pointwise.h"
 #include "codegen/widths.h"
+#include "ir/places.h"
 
 #include <string.h>
 
@@ -43,7 +44,8 @@ static bool same_axes(const struct weft_index_map *map, int rank, const int8_t *
 {
     bool same = map->rank == rank;
     for (int i = 0; i < rank && same; i++)
-        same = !map->at[i].data && !map->at[i].border && weft_dim_is(map->at[i].base, 0) &&
+        same = !map->at[i].data && !map->at[i].border && !map->at[i].over && weft_dim_is(map->at[i].base, 0) &&
+               (!map->at[i].terms || weft_dim_is(map->at[i].term[0].step, 1)) &&
                (map->at[i].terms ? map->at[i].term[0].axis : -1) == axis[i];
     return same;
 }
@@ -86,21 +88,33 @@ static uint32_t add_load(struct lowering *l, weft_val v, const int8_t *axis)
 
 static void axes_at(const struct lowering *l, uint32_t p, uint32_t k, int8_t *ret)
 {
-    const struct weft_member *const member = l->m->member[l->fit->node[p].id];
+    const int8_t *const of = weft_member_operand(l->m->member[l->fit->node[p].id], k);
     for (int i = 0; i < weft_type_of(l->m->graph, weft_operand(l->m->graph, l->fit->node[p], k))->rank; i++)
-        ret[i] = (int8_t)(member->operand[k][i] < 0 ? -1 : l->fit->axes.of[p][member->operand[k][i]]);
+        ret[i] = (int8_t)(of[i] < 0 ? -1 : l->fit->axes.of[p][of[i]]);
 }
 
-/* Where a look-up reads its array: by the index that op `in` makes, or from a place on. */
-static uint32_t add_look_up_map(struct lowering *l, uint32_t p, int rank)
+/* Where a resize reads along an axis. */
+static void divide_index(const struct lowering *l, weft_node n, int axis, struct weft_index *index)
+{
+    struct weft_floored floored;
+    const bool divides = weft_resize_floors(l->m->graph, n, axis, &floored);
+    weft_assert(divides);
+    index->base = weft_dim_of(floored.first);
+    index->over = floored.over > 1 ? floored.over : 0;
+    if (index->terms)
+        index->term[0].step = weft_dim_of(floored.step);
+}
+
+/* Where a look-up reads its operand k: by the index that op `in` makes, from a place on, backwards, or slower. */
+static uint32_t add_look_up_map(struct lowering *l, uint32_t p, uint32_t k, weft_dim behind, int rank)
 {
     const weft_node n = l->fit->node[p];
     const struct weft_member *const member = l->m->member[n.id];
     struct weft_index_map from;
     int8_t at[WEFT_MAX_RANK];
-    axes_at(l, p, 0, at);
+    axes_at(l, p, k, at);
     const uint32_t to = weft_form_add_map(l->form, rank, at);
-    const bool known = weft_index_map(l->m->graph, (struct weft_pin){n, .index = 0}, &from);
+    const bool known = weft_index_map_behind(l->m->graph, (struct weft_pin){n, .index = k}, behind, &from);
     weft_assert(known);
     for (int i = 0; i < rank; i++) {
         struct weft_index *const index = &l->form->map[to].at[i];
@@ -108,11 +122,42 @@ static uint32_t add_look_up_map(struct lowering *l, uint32_t p, int rank)
             *index = (struct weft_index){.data = 1, .base = weft_dim_of(0)};
         index->base = from.at[i].base;
         index->border = from.at[i].border;
+        if (from.at[i].is_near)
+            divide_index(l, n, i, index);
+        else if (index->terms)
+            index->term[0].step = from.at[i].term[0].step;
     }
     return to;
 }
 
-/* What a gather or a padding finds; each stage looks it up again. */
+/* The pieces of a concat, one over the other: each is a part of the result. */
+static uint32_t add_pieces(struct lowering *l, uint32_t p)
+{
+    const struct weft_graph *g = l->m->graph;
+    const weft_node n = l->fit->node[p];
+    weft_dim behind = weft_dim_of(0);
+    uint32_t last = 0;
+    for (uint32_t k = 0; k < g->node[n.id].operands; k++) {
+        const struct weft_pin pin = {n, .index = k};
+        int8_t at[WEFT_MAX_RANK];
+        const uint32_t array = array_of(l, weft_operand(g, n, k), WEFT_FORM_IN);
+        const int rank = l->form->array[array].rank;
+        struct weft_form_op op = {.kind = WEFT_FORM_LOAD, .dtype = l->form->array[array].dtype, .array = array,
+                                  .map = add_look_up_map(l, p, k, behind, rank)};
+        axes_at(l, p, k, at);
+        op.axes = bits_of(rank, at);
+        op.falls_back = k > 0;
+        if (op.falls_back)
+            op.in[op.ins++] = last;
+        if (k + 1 == g->node[n.id].operands)
+            op.node = n;
+        last = weft_form_add_op(l->form, op);
+        behind = weft_index_behind(g, pin, behind);
+    }
+    return last;
+}
+
+/* What is looked up; each stage looks it up again. */
 static uint32_t add_look_up(struct lowering *l, uint32_t p)
 {
     struct weft_form *const form = l->form;
@@ -123,6 +168,8 @@ static uint32_t add_look_up(struct lowering *l, uint32_t p)
     for (uint32_t i = l->begin; i < form->ops; i++)
         if (form->op[i].node.id == n.id)
             return i;
+    if (l->m->member[n.id]->joins)
+        return add_pieces(l, p);
     int8_t at[WEFT_MAX_RANK];
     if (has_index) {
         axes_at(l, p, 1, at);
@@ -131,10 +178,10 @@ static uint32_t add_look_up(struct lowering *l, uint32_t p)
     }
     op.array = array_of(l, weft_operand(g, n, 0), WEFT_FORM_IN);
     op.dtype = form->array[op.array].dtype;
-    op.map = add_look_up_map(l, p, form->array[op.array].rank);
+    op.map = add_look_up_map(l, p, 0, weft_dim_of(0), form->array[op.array].rank);
     axes_at(l, p, 0, at);
     op.axes |= bits_of(form->array[op.array].rank, at);
-    if (!has_index) {
+    if (weft_opcode_of(g, n) == WEFT_OP_pad) {
         const struct weft_constant *const fill = g->node[weft_def(g, weft_operand(g, n, 1)).id].constant;
         op.number = fill->integer ? 0 : weft_rounded(op.dtype, fill->real);
         op.integer = fill->integer ? fill->splat : 0;

@@ -15,7 +15,9 @@
  * is outside: a gate of channels is computed once for all pixels of a channel.
  *
  * A gather is a load whose index another load has, a padding one whose index may lie outside: each stage that reads it
- * looks it up again. Their operands come from outside of the group.
+ * looks it up again. A concat is a chain of such loads, each of which is where it lies outside what the one before it
+ * is. A flip is a load that goes backwards, a resize to nearest elements one whose index is a quotient. Their operands
+ * come from outside of the group.
  *
  *   %m = mean %x axes=[1]                      inside: the fold, stage 0. Its result is outside
  *   %r = rsqrt %m                              outside, stage 0

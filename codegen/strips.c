@@ -21,7 +21,7 @@ bool weft_strips_is_across(const struct weft_form *form, uint32_t op)
     return form->op[op].kind == WEFT_FORM_FOLD && (form->op[op].over & form->phase[0].axes);
 }
 
-static bool is_guarded(const struct weft_index *at) { return at->data || at->border; }
+static bool is_guarded(const struct weft_index *at) { return at->data || at->border || at->over; }
 
 bool weft_strips_is_look_up(const struct weft_form *form, uint32_t op)
 {
@@ -54,6 +54,13 @@ uint32_t weft_strips_source(const struct weft_form *form, uint32_t op, uint32_t 
     return values;
 }
 
+uint32_t weft_strips_guards(const struct weft_form *form, uint32_t op)
+{
+    uint32_t values = 0, guards = 0;
+    count_look_up(form, op, &values, &guards);
+    return guards;
+}
+
 /* Tiles of a stated length: along one axis, over which folds make what one store each writes. */
 static const char *refuse_chunks(const struct weft_form *form)
 {
@@ -75,12 +82,33 @@ static const char *refuse_chunks(const struct weft_form *form)
     return NULL;
 }
 
+bool weft_strips_is_part(const struct weft_form *form, uint32_t op)
+{
+    bool part = false;
+    for (uint32_t i = op + 1; i < form->ops && !part; i++)
+        part = form->op[i].falls_back && form->op[i].in[form->op[i].ins - 1] == op;
+    return part;
+}
+
+/* What a load falls back on is another look-up of its stage, which has all its axes, and nobody else reads. */
+static const char *refuse_part(const struct weft_form *form, uint32_t stage, uint32_t i)
+{
+    const uint32_t in = form->op[i].in[form->op[i].ins - 1];
+    uint32_t reads = 0;
+    for (uint32_t k = in + 1; k < form->ops; k++)
+        for (unsigned j = 0; j < form->op[k].ins; j++)
+            reads += form->op[k].in[j] == in;
+    return in < form->stage[stage].first || !weft_strips_is_look_up(form, in) || reads > 1 ||
+                   form->op[in].axes != form->op[i].axes
+               ? "has loads that are outside what it computes" : NULL;
+}
+
 /* Indices lie in memory, as many in it as there are points, and one axis is indexed at most. */
 static const char *refuse_look_up(const struct weft_form *form, uint32_t i)
 {
     const struct weft_form_op *op = &form->op[i];
-    const struct weft_form_op *const index = op->ins ? &form->op[op->in[0]] : NULL;
-    if (op->ins > 1)
+    const struct weft_form_op *const index = weft_form_indices(op) ? &form->op[op->in[0]] : NULL;
+    if (weft_form_indices(op) > 1)
         return "has loads by several indices";
     if (index && index->kind != WEFT_FORM_CONST &&
         (index->kind != WEFT_FORM_LOAD || weft_strips_is_look_up(form, op->in[0])))
@@ -124,13 +152,16 @@ const char *weft_strips_refuse(const struct weft_form *form)
     for (uint32_t s = 0; s < form->stages; s++)
         if (form->stage[s].kind != WEFT_FORM_SWEEP)
             return "has stages that are no sweeps";
-    for (uint32_t i = 0; i < form->ops; i++) {
+    for (uint32_t i = 0, s = 0; i < form->ops; i++) {
         const struct weft_form_op *op = &form->op[i];
         const bool stores = op->kind == WEFT_FORM_STORE;
+        while (i >= form->stage[s].first + form->stage[s].ops)
+            s++;
         for (int d = 0; stores && d < form->map[op->map].rank; d++)
             if (is_guarded(&form->map[op->map].at[d]))
                 return "has stores that may be out of range";
-        const char *const why = weft_strips_is_look_up(form, i) ? refuse_look_up(form, i) : NULL;
+        const char *why = weft_strips_is_look_up(form, i) ? refuse_look_up(form, i) : NULL;
+        why = why || !op->falls_back ? why : refuse_part(form, s, i);
         if (why)
             return why;
         if (op->kind == WEFT_FORM_CONTRACT)
@@ -211,7 +242,16 @@ static void place_argument(const struct making *m, const struct weft_form_op *op
     *value = (struct weft_program_value){.place = WEFT_PROGRAM_ARGUMENT, .argument = (uint16_t)op->array,
                                          .bytes = (uint8_t)(weft_dtype_bits(op->dtype) / 8)};
     for (int d = 0; d < map->rank; d++)
-        add_index(m, &map->at[d], tensor->stride[d], value);
+        if (!map->at[d].over)
+            add_index(m, &map->at[d], map->at[d].border && tensor->extent[d] <= 1 ? 1 : tensor->stride[d], value);
+}
+
+/* Behind the value of its array: where a point is along one axis of it. */
+static void place_position(const struct making *m, const struct weft_index *at, uint32_t value)
+{
+    m->program->value[value] = (struct weft_program_value){
+        .place = WEFT_PROGRAM_ARGUMENT, .argument = WEFT_PROGRAM_POSITION, .bytes = 1};
+    add_index(m, at, 1, &m->program->value[value]);
 }
 
 /* The array of a look-up, and its guards. */
@@ -226,15 +266,14 @@ static void place_look_up(const struct making *m, uint32_t i)
         if (!is_guarded(&map->at[d]))
             continue;
         struct weft_program_guard *const to = &m->program->guard[guard];
-        m->program->bound[2 * guard] = tensor->extent[d];
-        m->program->bound[2 * guard++ + 1] = map->at[d].data ? tensor->stride[d] : 0;
-        *to = (struct weft_program_guard){.is_index = map->at[d].data != 0,
-                                          .value = (uint16_t)(map->at[d].data ? op->in[0] : value)};
-        if (map->at[d].data)
-            continue;
-        m->program->value[value] = (struct weft_program_value){
-            .place = WEFT_PROGRAM_ARGUMENT, .argument = WEFT_PROGRAM_POSITION, .bytes = 1};
-        add_index(m, &map->at[d], 1, &m->program->value[value++]);
+        const bool indexed = map->at[d].data != 0, divided = map->at[d].over != 0;
+        m->program->bound[2 * guard] = divided ? map->at[d].over : tensor->extent[d];
+        m->program->bound[2 * guard++ + 1] = indexed || divided ? tensor->stride[d] : 0;
+        *to = (struct weft_program_guard){
+            .kind = indexed ? WEFT_PROGRAM_INDEX : divided ? WEFT_PROGRAM_QUOTIENT : WEFT_PROGRAM_INSIDE,
+            .value = (uint16_t)(indexed ? op->in[0] : value)};
+        if (!indexed)
+            place_position(m, &map->at[d], value++);
     }
 }
 
@@ -256,7 +295,7 @@ static void place_values(const struct making *m)
             s++;
         const bool inside = is_inside(m, s) && (op->kind != WEFT_FORM_FOLD || weft_strips_is_across(form, i));
         *value = (struct weft_program_value){.bytes = (uint8_t)(weft_dtype_bits(op->dtype) / 8)};
-        value->place = op->kind == WEFT_FORM_CONST ? WEFT_PROGRAM_NUMBER
+        value->place = op->kind == WEFT_FORM_CONST || weft_strips_is_part(form, i) ? WEFT_PROGRAM_NUMBER
                        : !inside                   ? WEFT_PROGRAM_OUTER
                        : kept[i]                   ? WEFT_PROGRAM_TILE : WEFT_PROGRAM_STRIP;
         if (weft_strips_is_look_up(form, i))
@@ -317,15 +356,23 @@ static void place_box(struct making *m, const struct weft_strips_box *box)
     }
 }
 
+/* What a part is a part of. */
+static uint32_t whole_of(const struct weft_form *form, uint32_t op)
+{
+    for (uint32_t i = op + 1; i < form->ops; i++)
+        if (form->op[i].falls_back && form->op[i].in[form->op[i].ins - 1] == op)
+            op = i;
+    return op;
+}
+
 static void add_look_up(const struct making *m, uint32_t i, struct weft_program_op *op)
 {
     const struct weft_form_op *const from = &m->form->op[i];
-    uint32_t guard, values = 0, guards = 0;
-    *op = (struct weft_program_op){.ins = 1, .out = (uint16_t)i,
+    uint32_t guard;
+    *op = (struct weft_program_op){.ins = 1, .out = (uint16_t)whole_of(m->form, i), .part = from->falls_back,
                                    .in = {(uint16_t)weft_strips_source(m->form, i, &guard)}};
-    count_look_up(m->form, i, &values, &guards);
     op->guard = (uint16_t)guard;
-    op->guards = (uint8_t)guards;
+    op->guards = (uint8_t)weft_strips_guards(m->form, i);
     if (weft_dtype_is_float(from->dtype))
         weft_store_real(from->dtype, op->number, 0, from->number);
     else

@@ -29,9 +29,12 @@ const char *weft_strips_refuse(const struct weft_form *form);
 bool weft_strips_is_across(const struct weft_form *form, uint32_t op);
 /* Is it a load of what an index names, or that may lie outside? Such loads are ops of the program. */
 bool weft_strips_is_look_up(const struct weft_form *form, uint32_t op);
+/* Does another load fall back on it, so that it finds a part of that one's value? */
+bool weft_strips_is_part(const struct weft_form *form, uint32_t op);
 /* Of such a load: the program's value for its array; behind that, of each position that is asked for. `ret_guard`: the
  * number of its first guard. */
 uint32_t weft_strips_source(const struct weft_form *form, uint32_t op, uint32_t *ret_guard);
+uint32_t weft_strips_guards(const struct weft_form *form, uint32_t op);
 /* Is a value read by look-ups alone, which take it at any address? */
 bool weft_strips_reads_anywhere(const struct weft_form *form, weft_val value);
 /* Bytes of the program, whatever the sizes. */

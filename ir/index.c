@@ -225,7 +225,7 @@ int64_t weft_index_at(const struct weft_dims *dims, const struct weft_index *ind
     int64_t at = weft_dim_evaluate(dims, index->base, symbols);
     for (unsigned t = 0; t < index->terms; t++)
         at += weft_dim_evaluate(dims, index->term[t].step, symbols) * point[index->term[t].axis];
-    return at;
+    return index->over ? at / index->over - (at % index->over < 0) : at;
 }
 
 /* --- text --------------------------------------------------------------------------------------------------------- */

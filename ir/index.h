@@ -71,6 +71,7 @@ struct weft_index {
     uint8_t border; /* enum weft_index_border */
     uint8_t kept;   /* of a result, not 0: its one index is in the place of the reduced axis kept - 1 (keepdims) */
     uint8_t terms;
+    int64_t over;   /* not 0: of kernel forms alone: the sum is divided by it, and rounded down */
     weft_dim base;
     struct weft_index_term {
         weft_dim step; /* not 0 */

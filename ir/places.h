@@ -39,6 +39,13 @@ void weft_resize_read(const struct weft_graph *graph, weft_node node, int axis, 
 /* Does every element along the axis stay where it is, for all sizes? The extent is kept, the factor is 1, and neither
  * half an element nor a region moves it. */
 bool weft_resize_keeps(const struct weft_graph *graph, weft_node node, int axis);
+/* The index floor((first + step * i) / over), over 1 or more, in lowest terms. */
+struct weft_floored {
+    int64_t first, step, over;
+};
+/* Of a resize to nearest elements: is result i the element at such an index for all sizes that the axis may have, and
+ * is that never outside? So it is for whole factors, and for sizes that are known. */
+bool weft_resize_floors(const struct weft_graph *graph, weft_node node, int axis, struct weft_floored *ret);
 /* The `taps` elements of result i and their weights. Indices lie within the operand, which is not empty. False: the
  * place lies outside and takes the fill. */
 bool weft_resize_tabulate(const struct weft_resize *resize, int64_t i, int64_t *index, double *weight);

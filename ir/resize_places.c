@@ -177,6 +177,46 @@ static int64_t nearest_to(const struct weft_resize *r, wide n)
     }
 }
 
+/* What nearest_to finds for result i, as one quotient. */
+static struct weft_floored floored_of(const struct weft_resize *r)
+{
+    const bool halves = r->nearest == WEFT_RESIZE_PREFER_FLOOR || r->nearest == WEFT_RESIZE_PREFER_CEIL;
+    const bool exact = r->nearest == WEFT_RESIZE_FLOOR || r->nearest == WEFT_RESIZE_PREFER_CEIL;
+    const int64_t by = halves ? 2 : 1, over = by * r->unit, step = by * r->step;
+    const int64_t first = by * r->first + (halves ? r->unit : 0) + (exact ? 0 : halves ? -1 : over - 1);
+    const int64_t common = weft_gcd(step, over);
+    return (struct weft_floored){floor_of(first, common), step / common, over / common};
+}
+
+bool weft_resize_floors(const struct weft_graph *graph, weft_node node, int axis, struct weft_floored *ret)
+{
+    enum { MOST_FACTOR = 16, SOME = 3, FAR = 1 << 20 };
+    const weft_dim in = weft_type_of(graph, weft_operand(graph, node, 0))->extent[axis];
+    const weft_dim out = weft_type_of(graph, weft_result(graph, node, 0))->extent[axis];
+    struct weft_resize r;
+    if (weft_dim_is_constant(in) && weft_dim_is_constant(out)) {
+        weft_resize_read(graph, node, axis, weft_dim_value(in), weft_dim_value(out), &r);
+    } else { /* elements as far apart whatever the sizes are, and so many to each */
+        int64_t factor = 2;
+        while (factor <= MOST_FACTOR && !weft_dim_same(out, weft_dim_mul(graph->dims, in, weft_dim_of(factor))))
+            factor++;
+        if (factor > MOST_FACTOR)
+            return false;
+        weft_resize_read(graph, node, axis, SOME, SOME * factor, &r);
+        if (r.coordinates != WEFT_RESIZE_HALF_PIXEL && r.coordinates != WEFT_RESIZE_ASYMMETRIC)
+            return false;
+        const struct weft_floored some = floored_of(&r);
+        if (some.first != 0 || some.step != 1 || some.over != factor)
+            return false;
+    }
+    const bool near = r.form == WEFT_RESIZE_NEAREST && r.coordinates != WEFT_RESIZE_CROP && r.in > 0 && r.out > 0 &&
+                      r.unit < FAR && r.step > 0 && r.step < FAR && r.first > -FAR && r.first < FAR && r.out < FAR;
+    if (!near)
+        return false;
+    *ret = floored_of(&r);
+    return ret->first >= 0 && (ret->first + ret->step * (r.out - 1)) / ret->over < r.in;
+}
+
 /* The weight of an element at a distance, which antialiasing has already shrunk. */
 static double weight_of(const struct weft_resize *r, double distance)
 {

@@ -74,7 +74,7 @@ static const char *read_head(const struct weft_members *m, struct weft_group_fit
         }
         for (uint32_t k = 0; k < g->node[fit->node[p].id].operands; k++)
             for (int d = 0; d < rank && weft_is(weft_operand(g, fit->node[p], k), v); d++) {
-                const int axis = axis_of(fit, p, m->member[fit->node[p].id]->operand[k], d);
+                const int axis = axis_of(fit, p, weft_member_operand(m->member[fit->node[p].id], k), d);
                 if (any && axis != ret->axis[d])
                     return "is read in two orders at once";
                 ret->axis[d] = (int8_t)axis;

@@ -263,6 +263,9 @@ bool weft_format_promised(const struct weft_formats *formats, uint32_t i, uint32
 
 /* What counts of a part of a concat beside its type: where it lives, and what writes it. */
 uint32_t weft_format_piece_kind(const struct weft_graph *graph, weft_val value);
+/* Is an operand of a concat, whose result has that layout, computed in its place, in pieces of a cache line and more,
+ * if nothing else speaks against it? */
+bool weft_format_in_place(const struct weft_graph *graph, struct weft_pin operand, uint32_t result);
 /* What becomes of an operand of a concat that is stored in the order of the result: nothing, if it may be computed in
  * place in long pieces; else it is written with gaps, or copied. */
 int64_t weft_format_join_ps(const struct weft_formats *formats, struct weft_pin operand, uint32_t layout,

@@ -45,6 +45,12 @@ uint32_t weft_format_piece_kind(const struct weft_graph *g, weft_val v)
     return (weft_alias_stays(g, v) ? LIVES_ELSEWHERE : 0) | (is_elementwise ? IS_ELEMENTWISE : 0);
 }
 
+bool weft_format_in_place(const struct weft_graph *g, struct weft_pin operand, uint32_t result)
+{
+    return piece_bytes(g, operand, result) >= COPIED_RUN &&
+           !(weft_format_piece_kind(g, weft_pin_value(g, operand)) & LIVES_ELSEWHERE);
+}
+
 enum { BORDER = 4 }; /* what lies between two pieces is filled in a quarter of a call */
 
 static int64_t border_ps(const struct weft_formats *f, int64_t bytes, int64_t piece)

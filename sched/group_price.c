@@ -4,6 +4,21 @@
 
 #include "sched/select.h"
 
+/* Of a concat, how much is copied: pieces that are computed in their places take nothing. */
+static double copied_of(const struct weft_grouping *g, weft_node n)
+{
+    const struct weft_graph *const graph = g->graph;
+    const weft_val result = weft_result(graph, n, 0);
+    double all = 0, copied = 0;
+    for (uint32_t k = 0; k < graph->node[n.id].operands; k++) {
+        const double bytes = (double)weft_format_bytes(&g->formats, weft_operand(graph, n, k));
+        all += bytes;
+        copied += weft_format_in_place(graph, (struct weft_pin){n, .index = k}, graph->value[result.id].layout) ? 0
+                                                                                                               : bytes;
+    }
+    return all > 0 ? copied / all : 0;
+}
+
 /* What the nodes take one by one. */
 static int64_t price_alone(const struct weft_grouping *g, const struct weft_cluster *cluster)
 {
@@ -12,7 +27,7 @@ static int64_t price_alone(const struct weft_grouping *g, const struct weft_clus
     for (uint32_t i = 0; i < cluster->count; i++) {
         const weft_node n = cluster->node[i];
         const weft_val result = weft_result(graph, n, 0);
-        weft_val in[WEFT_FORM_INS];
+        weft_val in[WEFT_MEMBER_INS];
         if (weft_is_view(graph, n))
             continue;
         const struct weft_unit unit = {.first = n, .last = n, .nodes = 1, .ins = graph->node[n.id].operands, .outs = 1,
@@ -22,7 +37,8 @@ static int64_t price_alone(const struct weft_grouping *g, const struct weft_clus
         const struct weft_choices *choices = graph->node[n.id].choices; /* as layouts were chosen, if they were */
         if (!choices)
             choices = weft_format_first_choice(&g->formats, g->symbols, &unit);
-        ps += choices && choices->count ? choices->choice[0].ps : 0;
+        const double part = weft_opcode_of(graph, n) == WEFT_OP_concat ? copied_of(g, n) : 1;
+        ps += choices && choices->count ? (int64_t)(part * (double)choices->choice[0].ps) : 0;
     }
     return ps;
 }

@@ -151,7 +151,7 @@ static void place_strips(struct weft_program *p, int stage, size_t slot_bytes)
     int until[MOST], slots = 0;
     for (int i = p->stage[stage].first; i < p->stage[stage].first + p->stage[stage].ops; i++) {
         struct weft_program_value *const out = &p->value[p->op[i].out];
-        if (out->place != WEFT_PROGRAM_STRIP)
+        if (out->place != WEFT_PROGRAM_STRIP || p->op[i].part) /* of a part the first op has said where it is */
             continue;
         int slot = 0;
         while (slot < slots && until[slot] >= i)

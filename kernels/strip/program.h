@@ -38,10 +38,13 @@
  * What is *looked up* by an index, or lies inside of an array only at some points, is an op as well, which copies what
  * it finds. Its first operand is the array at the points as if all *guards* were 0; each guard is a number that an
  * argument holds (an index: the op goes so many elements on), or the place of the point along an axis of the array (a
- * position: where it is outside, the op finds `number`).
+ * position: where it is outside, the op finds `number`; or one that is divided: a quotient, by which the op goes on).
+ * Several ops may find the parts of one value: the first one `number` where it is outside, the others leave what is
+ * there.
  *
  *   embedding              stage 0, inside    x = table, guarded by index i     y = x + p
  *   outer r, inner c
+ *   concat, sum            stage 0, inside    x = a, guarded by position c; x = b, by position c - 64    s = sum x
  *
  * Folds keep the order of kernels/strip/reduce.c: a program gives the same bits as its ops one by one, where reduce.c
  * cuts no slices and goes along rows, or along columns, and merges axes, as the program does. So do scans that of
@@ -80,9 +83,10 @@ struct weft_program_value {
 };
 
 /* Of a look-up, in the order of the array's axes. Its limit and step are in weft_program.bound. */
+enum weft_program_guard_kind { WEFT_PROGRAM_INSIDE, WEFT_PROGRAM_INDEX, WEFT_PROGRAM_QUOTIENT };
 struct weft_program_guard {
-    uint16_t value;            /* an ARGUMENT: a position, or an index of 32 or 64 bits */
-    bool is_index;
+    uint16_t value;            /* an ARGUMENT: a position, not below 0 if it is divided; or an index of 32 or 64 bits */
+    uint8_t kind;
 };
 
 struct weft_program_op {
@@ -91,6 +95,7 @@ struct weft_program_op {
     uint16_t out, in[WEFT_K_MAX_IN]; /* values. An ARGUMENT that is written has its own element at each point */
     uint16_t guard;            /* of a look-up: its first one */
     uint8_t guards;            /* their number; 0: it is none */
+    bool part;                 /* of a look-up: what it does not find stays as an op before it has made it */
     _Alignas(8) char number[8]; /* of a look-up: what it finds outside */
     uint16_t fold;             /* which, of a fold: out is an OUTER value, or an ARGUMENT without inner strides; of one
                                 * across an ARGUMENT with inner strides and none along the axis of chunks */
@@ -156,7 +161,8 @@ struct weft_program {
     struct weft_program_fold *fold;
     struct weft_program_scan *scan;
     struct weft_program_guard *guard;
-    int64_t *bound;            /* by guard two: elements along the axis; of an index, from one to the next */
+    int64_t *bound;            /* by guard two: elements along the axis, or what a quotient is divided by; of an index
+                                * or quotient, elements from one to the next */
     int64_t chunk;             /* outer points along the last outer axis that folds across put together; 0: there are
                                 * none. Outer axes stay as they are then, and strips run along inner */
     bool may_share;            /* its one scan may go in chunks of lines: where results lie and compiled code allow it

@@ -57,6 +57,8 @@ static int leader_of(const struct axes *axes)
     return best;
 }
 
+static int64_t distance(int64_t stride) { return stride < 0 ? -stride : stride; }
+
 static void sort_axes(const struct axes *axes)
 {
     const int leader = leader_of(axes);
@@ -64,7 +66,7 @@ static void sort_axes(const struct axes *axes)
         return;
     for (int i = 1; i < *axes->rank; i++) {
         int to = i;
-        while (to > 0 && strides(axes, leader)[to - 1] < strides(axes, leader)[i])
+        while (to > 0 && distance(strides(axes, leader)[to - 1]) < distance(strides(axes, leader)[i]))
             to--;
         move_axis(axes, i, to);
     }
@@ -106,7 +108,7 @@ static int64_t worth(const struct axes *axes, int i)
         const int64_t stride = strides(axes, v)[i];
         const bool counts =
             weft_program_is_memory(&p->value[v]) && (p->inner_rank == 0 || weft_program_has_inner(p, v));
-        score += !counts ? 0 : stride == 1 ? 4 : stride == 0 ? 2 : 0;
+        score += !counts ? 0 : stride == 1 || stride == -1 ? 4 : stride == 0 ? 2 : 0;
     }
     return score * (axes->extent[i] < 64 ? axes->extent[i] : 64);
 }

@@ -21,19 +21,29 @@ static bool is_narrow(const struct weft_program *p)
  * us, one by one 13; 358,400 single elements added to others 206 us and 151, and where rows share the indices, whose
  * cosine is taken, 562 and 373: the kernel of gathers brings them into range once for all rows). */
 enum { LOOK_NS = 10, LOOK_FOLDED_NS = 4, LOOK_EACH_NS = 1 };
+#define LOOK_TWICE_NS 0.1 /* elements that C repeats in registers: each one twice */
+
+/* What each element takes that a guard looks up. */
+static double each_ns(const struct weft_program *p, int number)
+{
+    const struct weft_program_guard *const guard = &p->guard[number];
+    const int64_t step = p->value[guard->value].stride;
+    if (guard->kind == WEFT_PROGRAM_INSIDE || step == 0)
+        return 0;
+    return guard->kind == WEFT_PROGRAM_QUOTIENT && step == 1 && p->bound[2 * number] == 2 &&
+                   p->bound[2 * number + 1] == 1 ? LOOK_TWICE_NS : LOOK_EACH_NS;
+}
 
 static double look_up_ns(const struct weft_program *p, double length)
 {
     const double points = (double)p->points * (double)p->folded, lines = length > 0 ? points / length : 0;
     double ns = 0;
     for (int i = 0; i < p->ops; i++) {
-        bool each = false;
-        for (int k = 0; k < p->op[i].guards; k++) {
-            const struct weft_program_guard *const guard = &p->guard[p->op[i].guard + k];
-            each |= guard->is_index && p->value[guard->value].stride != 0;
-        }
+        double each = 0;
+        for (int k = 0; k < p->op[i].guards; k++)
+            each += each_ns(p, p->op[i].guard + k);
         if (p->op[i].guards)
-            ns += each ? points * LOOK_EACH_NS : lines * (p->folds ? LOOK_FOLDED_NS : LOOK_NS);
+            ns += each > 0 ? points * each : lines * (p->folds ? LOOK_FOLDED_NS : LOOK_NS);
     }
     return ns;
 }
@@ -92,8 +102,8 @@ double weft_program_overhead_ns(const struct weft_program *p)
     for (int s = 0; s < p->stages; s++)
         ns += p->stage[s].ops * (p->stage[s].inside ? calls : 1) * WEFT_STRIP_CALL_NS;
     ns = tiles * (ns + p->folds * (p->along_inner ? lines : calls) * LINE_NS);
-    for (int v = 0; v < p->values; v++)
-        if (weft_program_is_memory(&p->value[v]) && p->value[v].stride != 0 && p->value[v].stride != 1)
+    for (int v = 0; v < p->values; v++) /* what goes backwards is turned around in registers */
+        if (weft_program_is_memory(&p->value[v]) && p->value[v].stride * p->value[v].stride > 1)
             ns += (double)p->points * (double)p->folded * APART_NS;
     ns += look_up_ns(p, length);
     if (is_narrow(p))

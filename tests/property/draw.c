@@ -240,5 +240,6 @@ struct weft_graph *weft_draw_graph(struct weft_context *context, struct weft_dra
     draw_returns(&m);
     draw_layouts(&m);
     weft_draw_apart(&m);
+    weft_draw_looked(&m);
     return m.graph;
 }

@@ -82,6 +82,8 @@ struct weft_graph *weft_draw_graph(struct weft_context *context, struct weft_dra
 void weft_draw_nodes(struct weft_maker *m, unsigned count);
 /* Something taken apart and put together in another way, mostly nothing (draw_apart.c). */
 void weft_draw_apart(struct weft_maker *m);
+/* Something put together, turned around or repeated, and computed with; mostly nothing (draw_looked.c). */
+void weft_draw_looked(struct weft_maker *m);
 /* Makes a node; its results join the values. None, and no harm, if the op refuses its operands. */
 weft_node weft_emit(struct weft_maker *m, int op, unsigned operands, const weft_val *operand, unsigned attrs,
                     const struct weft_attr *attr, const struct weft_type *stated);

@@ -2,6 +2,7 @@
 /* test_emit.c: the C back end (codegen/emit.h): for forms of many kinds and sizes with tails of all lengths, what comes
  * of the emitted source has the bits of the interpreted program, in any number of parts, and writes nowhere else. */
 #include "tests/unit/emit_forms.h"
+#include "tests/unit/emit_look_forms.h"
 #include "tests/unit/emit_scan_forms.h"
 #include "tests/unit/emit_support.h"
 
@@ -25,6 +26,10 @@ static const struct subject subjects[] = {
     {scan_ways, false, false},       {scan_top, true, false},       {scan_halves, true, false},
     {scan_halves, false, false},     {scan_counts, true, true},     {scan_columns, true, true},
     {scan_columns, false, true},
+    {joined_rows, true, false},      {joined_rows, false, false},   {joined_outer, true, false},
+    {joined_over, true, false},      {joined_over, false, false},   {flipped, true, false},
+    {flipped_rows, true, false},     {flipped_rows, false, false},  {slower, true, false},
+    {slower, false, false},
 };
 
 /* Compiled code, by what it was compiled for. */
@@ -33,7 +38,7 @@ struct known {
     uint64_t shape;
     weft_program_code *code;
 };
-static struct known known[64];
+static struct known known[128];
 static unsigned knows;
 
 static weft_program_code *code_of(struct fixture *f, const struct emit_trial *t, const char *text)

@@ -17,7 +17,7 @@ static void readme_body(struct fixture *f)
         assert_string_equal(print(f, form), text);
         assert_string_equal(print(f, parse(f, print(f, form))), text);
     }
-    assert_int_equal(kernels, 11);
+    assert_int_equal(kernels, 12);
 }
 static void readme(void **state) { assert_int_equal(fixture_run(readme_body), WEFT_OK); }
 
@@ -47,6 +47,15 @@ static const char *const rewritten[][2] = {
      "      %a: bool = load %\"x y\"[r + 1 ?] else 1\n      %b: i8 = load %i[r - 2 ?] else -128\n"
      "      %c: i8 = const 3\n      %d: i8 = select %a, %b, %c\n      %e: i8 = clamp(0, 6) %d\n"
      "      store %y[r ?], %e\n    }\n  }\n}\n"},
+    /* Pieces of a concat, backwards, and two results to an element; an axis called floor. */
+    {"kernel @k(in %a: f32[N], in %b: f32[3], out %y: f32[N + 3]) {\naxis floor in N+3\nphase floor {\nsweep floor {\n"
+     "%0: f32 = load %a[floor ?]\n%1: f32 = load %b[floor - N ?] else %0\n%2: f32 = load %b[floor ( 0 , 4 )]\n"
+     "%3: f32 = load %b[floor( 2 - 2 + 1,2 )]\n%4: f32 = add %1, %2\n%5: f32 = add %4, %3\nstore %y[floor], %5\n"
+     "}\n}\n}\n",
+     "kernel @k(in %a: f32[N], in %b: f32[3], out %y: f32[N + 3]) {\n  axis floor in N + 3\n  phase floor {\n"
+     "    sweep floor {\n      %0: f32 = load %a[floor ?]\n      %1: f32 = load %b[floor + (-N) ?] else %0\n"
+     "      %2: f32 = load %b[floor(0, 4)]\n      %3: f32 = load %b[floor(1, 2)]\n"
+     "      %4: f32 = add %1, %2\n      %5: f32 = add %4, %3\n      store %y[floor], %5\n    }\n  }\n}\n"},
 };
 
 static void rewritten_body(struct fixture *f)

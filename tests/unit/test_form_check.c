@@ -104,6 +104,17 @@ static const struct {
     {HEAD "phase r {\nsweep r, c {\n%a: f32 = load %x[c, r]\n}\n}\n}", "7: index 0 of %x may leave the array"},
     {HEAD "phase r {\nsweep r, c {\n%a: f32 = load %x[r, c] else 1\n}\n}\n}",
      "7: a load of %x says `else`, but no index"},
+    {HEAD "phase r {\nsweep r, c {\n" LOAD "%d: f32 = load %x[r, c] else %a\n}\n}\n}",
+     "8: a load of %x says `else`, but no index"},
+    {HEAD "phase r {\nsweep r, c {\n%d: bool = load %b[r]\n%e: f32 = load %x[r, c ?] else %d\n}\n}\n}",
+     "8: a load of %x is of f32, but outside of bool"},
+    {HEAD "phase r {\nsweep r, c {\n%d: f32 = load %x[r, floor(2*c, 2)]\n"
+     "%e: f32 = load %x[r, floor(2*c + 2, 2)]\n}\n}\n}",
+     "8: index 1 of %x may leave the array"},
+    {HEAD "phase r {\nsweep r, c {\n%d: f32 = load %x[r, floor(c, 2) ?]\n}\n}\n}",
+     "7: an index of %x is divided, but in a store, guarded, or a value"},
+    {HEAD "phase r {\nsweep r, c {\n%d: f32 = load %x[r, floor(c, 1)]\n}\n}\n}",
+     "7: an index is divided by a whole number from 2 on"},
     {HEAD "phase r {\nsweep r, c {\n" LOAD "%d: f32 = load %x[%a, c]\n}\n}\n}",
      "8: an index of %x is a value, but in a store, in a sum, or no integer"},
     {HEAD "phase r {\nsweep r, c {\n" LOAD "%i: i64 = const 1\nstore %y[%i, c], %a\n}\n}\n}",
@@ -200,6 +211,9 @@ static void broken_body(struct fixture *f)
     BROKEN(form->map[0].at[0].border = WEFT_BORDER_WRAP, "a border that a form does not know");
     BROKEN(form->map[0].at[0].data = 1, "an index of %x is a value, but in a store");
     BROKEN(form->map[0].at[0].is_near = true, "is not a sum of axes");
+    BROKEN(form->map[0].at[0].over = 1, "an index of %x is divided");
+    BROKEN(form->op[1].falls_back = true, "only loads fall back on another value");
+    BROKEN(form->op[2].falls_back = true, "only loads fall back on another value");
     BROKEN((form->op[2].ins = 1, form->op[2].in[0] = 0), "reads values that are no index");
     BROKEN(form->map[0].at[0].term[0].axis = 9, "an index of %x is broken");
     BROKEN(form->map[0].rank = 1, "%x has 2 axes, not 1");

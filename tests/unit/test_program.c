@@ -365,7 +365,7 @@ static void groups_compute_what_their_nodes_do(void **state)
     free(t);
     assert_int_equal(failures, 0);
     if (count >= GRAPHS) /* else there would be little that is tried here */
-        assert_true(groups > plans / 2 && over > plans / 10 && scans_in_groups > scans / 4 && otherwise < runs / 5);
+        assert_true(groups > plans / 2 && over > plans / 15 && scans_in_groups > scans / 4 && otherwise < runs / 5);
 }
 
 /* The graph of a seed, for weft opt and weft run. */

@@ -70,6 +70,11 @@ static int64_t rounded(int how, struct q u)
 
 static struct weft_context *context;
 
+/* What weft_resize_floors says of the axis that was read last. */
+static bool floors;
+static struct weft_floored floored;
+static unsigned found; /* how often it says something */
+
 /* `factor`: as text, or NULL for that of the extents. */
 static void read_axis(int64_t in, int64_t out, int kind, const char *form, int how, const char *factor,
                       struct weft_resize *ret)
@@ -85,6 +90,7 @@ static void read_axis(int64_t in, int64_t out, int kind, const char *form, int h
     if (weft_parse(context, text, strlen(text), "resize", &graph) != WEFT_OK)
         fail_msg("%s", weft_last_error(context));
     weft_resize_read(graph, graph->first, 0, in, out, ret);
+    floors = weft_resize_floors(graph, graph->first, 0, &floored);
     weft_graph_destroy(graph);
 }
 
@@ -102,7 +108,12 @@ static void try_axis(int64_t in, int64_t out, int kind, struct q s, const char *
             const bool inside = u.n >= 0 && u.n <= (in - 1) * u.d;
             assert_int_equal(weft_resize_tabulate(&r, i, index, weight), kind != 6 || inside);
             assert_int_equal(index[0], within(rounded(how, u), in));
+            if (floors)
+                assert_int_equal((floored.first + floored.step * i) / floored.over, index[0]);
         }
+        found += floors;
+        if (floors)
+            assert_true(floored.first >= 0 && weft_gcd(floored.step, floored.over) == 1);
     }
     read_axis(in, out, kind, "linear", 0, factor, &r);
     assert_int_equal(r.taps, 2);
@@ -127,6 +138,36 @@ static void places_follow_from_extents(void **state)
         for (int64_t in = 1; in <= 11; in++)
             for (int64_t out = 1; out <= 11; out++)
                 try_axis(in, out, kind, make(out, in), NULL);
+    assert_true(found > 700);
+}
+
+/* Whatever the sizes are, of whole factors; and not where places depend on the length. */
+static void quotients_of_symbols(void **state)
+{
+    static const struct {
+        const char *to, *words;
+        int64_t over;
+    } cases[] = {{"2*N", "", 2},
+                 {"3*N", " coordinates=asymmetric nearest=floor", 3},
+                 {"2*N", " scale=[2]", 2},
+                 {"4*N", " coordinates=asymmetric nearest=prefer_floor", 0}, /* 3 and 4 are nearest to 1 */
+                 {"2*N", " coordinates=align_corners", 0},
+                 {"2*N", " scale=[2.5]", 0},
+                 {"2*N", " form=linear", 0},
+                 {"N + 1", " coordinates=asymmetric nearest=floor", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[300];
+        struct weft_graph *graph;
+        snprintf(text, sizeof text,
+                 "graph @f<N=1..1000>(%%x: f32[N]) {\n  %%y: f32[%s] = resize %%x%s\n  return %%y\n}\n", cases[i].to,
+                 cases[i].words);
+        if (weft_parse(context, text, strlen(text), "resize", &graph) != WEFT_OK)
+            fail_msg("%s", weft_last_error(context));
+        assert_int_equal(weft_resize_floors(graph, graph->first, 0, &floored), cases[i].over > 0);
+        if (cases[i].over > 0)
+            assert_true(floored.first == 0 && floored.step == 1 && floored.over == cases[i].over);
+        weft_graph_destroy(graph);
+    }
 }
 
 static void factors_are_the_fractions_they_stand_for(void **state)
@@ -194,6 +235,7 @@ int main(void)
     assert_int_equal(weft_open(NULL, &context), WEFT_OK);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(places_follow_from_extents),
+        cmocka_unit_test(quotients_of_symbols),
         cmocka_unit_test(factors_are_the_fractions_they_stand_for),
         cmocka_unit_test(fractions_of_rounded_numbers),
         cmocka_unit_test(wild_numbers_have_places),
