@@ -192,23 +192,32 @@ static double define(struct weft_check *check, const struct weft_gemm *g, float 
     return bound;
 }
 
-/* May leave B's numbers with 16 bits, if it is packed in panels. Prepares the product. */
-static void choose_half(struct weft_check *check, struct weft_gemm *g, float *b, int workers)
+/* May round B's numbers to those of a smaller type, if it is packed in panels. Prepares the product. */
+static void choose_small(struct weft_check *check, struct weft_gemm *g, float *b, int workers)
 {
+    static const int dtypes[] = {WEFT_K_F16, WEFT_K_BF16, WEFT_K_I8, WEFT_K_U8};
     const struct weft_gemm as_drawn = *g;
-    const int half = chance(check, 2) ? WEFT_K_F16 : WEFT_K_BF16;
+    const int dtype = dtypes[weft_check_between(check, 0, 3)];
     weft_gemm_prepare(g, workers);
     if (!g->b_packed || g->b_row != g->n || g->b_col != 1 || g->packing.order != WEFT_PACK_PANELS || g->swapped ||
         !g->kernel->code->transpose || chance(check, 4))
         return;
     *g = as_drawn;
-    g->b_half = (uint8_t)half;
+    g->b_small = (uint8_t)dtype;
     weft_gemm_prepare(g, workers);
+    const bool whole = dtype == WEFT_K_I8 || dtype == WEFT_K_U8;
+    for (int64_t i = 0; whole && i < g->k * g->n; i++)
+        b[i] *= 100;
     uint16_t *const rounded = weft_check_alloc(check, (size_t)(g->k * g->n) * sizeof *rounded);
-    const struct weft_strip_kernel *const narrow = weft_strip_find("cast", WEFT_K_F32, half, 0);
+    const struct weft_strip_kernel *const narrow = weft_strip_find("cast", WEFT_K_F32, dtype, 0);
     narrow->fn(&(struct weft_strip_args){.n = g->k * g->n, .out = rounded, .in = {b}, .stride = {1, 1}});
-    const struct weft_strip_kernel *const widen = weft_strip_find("cast", half, WEFT_K_F32, 0);
+    const struct weft_strip_kernel *const widen = weft_strip_find("cast", dtype, WEFT_K_F32, 0);
     widen->fn(&(struct weft_strip_args){.n = g->k * g->n, .out = b, .in = {rounded}, .stride = {1, 1}});
+    bool numbers = true; /* a NaN may come back as another */
+    for (int64_t i = 0; i < g->k * g->n; i++)
+        numbers &= b[i] == b[i];
+    if (numbers && weft_smallest_dtype(g->cpu, b, g->k * g->n) == WEFT_K_F32)
+        weft_check_fail(check, "no small type holds what was rounded to %d", dtype);
 }
 
 /* b as in a mapped file, at any address, packed by pieces. */
@@ -245,12 +254,12 @@ static void describe(const struct weft_gemm *g, bool bias, int parts, int fill, 
 {
     snprintf(text, bytes,
              "%lldx%lldx%lld batch %lld, strides a %lld %lld, b %lld %lld%s, c %lld %lld, %d parts of %d x %d x %d, "
-             "blocks %lld %lld %lld, half %d, %d slices, %d lanes, scaled %d by %g %g, bias %d, residual %d %lld %lld, "
-             "clamp %g %g, hooks %d%d%d, fill %d",
+             "blocks %lld %lld %lld, small %d, %d slices, %d lanes, scaled %d by %g %g, bias %d, residual %d %lld "
+             "%lld, clamp %g %g, hooks %d%d%d, fill %d",
              (long long)g->m, (long long)g->n, (long long)g->k, (long long)g->batch, (long long)g->a_row,
              (long long)g->a_col, (long long)g->b_row, (long long)g->b_col, g->b_packed ? " packed" : "",
              (long long)g->c_row, (long long)g->c_col, parts, g->loops.cut[0], g->loops.cut[1], g->loops.cut[2],
-             (long long)g->loops.mc, (long long)g->loops.nc, (long long)g->loops.kc, g->b_half, g->slices, g->lanes,
+             (long long)g->loops.mc, (long long)g->loops.nc, (long long)g->loops.kc, g->b_small, g->slices, g->lanes,
              g->scaled, (double)g->alpha, (double)g->beta, bias, g->residual,
              (long long)g->r_row, (long long)g->r_col, (double)g->clamp.low, (double)g->clamp.high,
              g->prologue_a != NULL, g->prologue_b != NULL, g->epilogue != NULL, fill);
@@ -271,7 +280,7 @@ static void check_case(struct weft_check *check, const struct weft_gemm_kernel *
     const int64_t c_size = span(g.batch, g.c_batch, g.m, g.c_row, g.n, g.c_col);
     const float *const a = filled(check, span(g.batch, g.a_batch, g.m, g.a_row, g.k, g.a_col), fill);
     float *const b = filled(check, span(g.batch, g.b_batch, g.k, g.b_row, g.n, g.b_col), fill);
-    choose_half(check, &g, b, workers);
+    choose_small(check, &g, b, workers);
     const float *bias = NULL;
     if (chance(check, 3))
         bias = filled(check, span(1, 0, g.m, g.bias_row, g.n, g.bias_col), fill);

@@ -44,6 +44,9 @@ struct weft_constant {
     double scale;
     struct weft_blob *blob; /* packed row-major elements at blob->data + offset, perhaps unaligned */
     uint64_t offset;
+    /* Of a blob of f32: the smallest dtype that holds all its numbers; 0: nobody has looked. Copies of a graph share
+     * constants, so that threads may look at once, and find the same (weft_step_numbers). */
+    _Atomic uint8_t numbers;
 };
 
 struct weft_value {

@@ -511,7 +511,7 @@ struct weft_gemm_loops {
     bool ahead;              /* the next panel of B is prefetched while a panel is multiplied; */
     bool pages;              /* it is in place, its rows pages apart: a line of each row by each tile; */
     bool prefetch_c;         /* and a tile's rows of C while it makes its sums (gemm.h) */
-    bool expands;            /* a packed B has elements of 16 bits; blocks of it are converted to scratch */
+    bool expands;            /* a packed B has smaller elements; blocks of it are converted to scratch */
     bool plain;              /* operands in place, one block of k, sums that are results: a run is tiles and no more */
     weft_gemm_tile_fn *tile[2][2]; /* where plain: of a whole panel or the last one, of `least` rows or one more */
 };
@@ -524,7 +524,7 @@ struct weft_gemm {
     int64_t batch, m, n, k;
     int64_t a_batch, a_row, a_col, b_batch, b_row, b_col, c_batch, c_row, c_col;
     bool b_packed;           /* b was packed by weft_gemm_pack (batch must be 1); b_row, b_col are those before */
-    uint8_t b_half;          /* the pack's elements: WEFT_K_F16 or WEFT_K_BF16, which hold B exactly; 0: f32 */
+    uint8_t b_small;         /* the pack's elements, that hold B exactly: WEFT_K_BF16, _F16, _I8, _U8; 0: f32 */
     bool scaled;             /* alpha and beta are given; or they are 1 and 0, and C is not read */
     float alpha, beta;
     int64_t bias_row, bias_col; /* strides of the bias, if run gets one: 0 and 1 for a row, 1 and 0 for a column */
@@ -574,10 +574,12 @@ struct weft_gemm_data {
 };
 void weft_gemm_prepare(struct weft_gemm *gemm, int workers);
 size_t weft_gemm_pack_bytes(const struct weft_gemm *gemm); /* after prepare; of the packed B */
-/* After prepare with b_packed and without b_half: the type of 16 bits to pack B in, WEFT_K_F16 or WEFT_K_BF16, if that
- * holds each of the k x n numbers from `b` on exactly and a product of few rows, which waits for memory, is faster with
- * half of the bytes; else 0. Results have the same bits either way. */
-uint8_t weft_gemm_half_of(const struct weft_gemm *gemm, const weft_loose_f32 *b, int workers);
+/* After prepare with b_packed and without b_small: is it a product of few rows, which waits for memory, so that it is
+ * faster if B is packed in smaller elements (b_small), where these hold its numbers? Results have the same bits. */
+bool weft_gemm_wants_small(const struct weft_gemm *gemm, int workers);
+/* The type that holds each of `count` numbers exactly, down to the sign of a zero: the first of WEFT_K_I8, WEFT_K_U8,
+ * WEFT_K_BF16, WEFT_K_F16 that does, or WEFT_K_F32. `cpu`: kernels may use WEFT_CPU_* of it. */
+uint8_t weft_smallest_dtype(uint32_t cpu, const weft_loose_f32 *numbers, int64_t count);
 /* After prepare: is the packing the same whatever m and the strides of A and C are? */
 bool weft_gemm_packs_one_way(const struct weft_gemm *gemm);
 /* b unpacked, by b_row and b_col */

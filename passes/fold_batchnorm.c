@@ -22,7 +22,8 @@
  * twice.
  * Refused, with a remark: another user; parameters that are not constant; factors that make a weight or a bias
  * infinite or NaN; weights of a narrower type than the result, which would round the factor more than it was; weights
- * that others read, if a second copy takes more than 64 KiB.
+ * that others read, if a second copy takes more than 64 KiB; weights of a product of few rows that a type smaller
+ * than f32 holds (scale_result.c).
  * Needs: nothing.
  * Not done: a norm before the contraction (padding is in the way); scales along the rows of a matmul; batched
  * weights. */
@@ -194,6 +195,8 @@ static weft_val apply(struct weft_rewriting *r, const struct linear *linear, con
     struct weft_graph *g = r->graph;
     if (has_other_users(g, linear))
         return refuse(r, "what it follows has other users");
+    if (change->factor && weft_keeps_small_weights(g, r->facts, linear->node))
+        return refuse(r, "the product reads its weights in a type smaller than f32, which scaled ones would not fit");
     if (change->factor && !weft_has_one_use(g, linear->weights) && weft_constant_bytes(g, linear->weights) > COPY_BYTES)
         return refuse(r, "the weights have other users, and a second copy would be large");
     const struct weft_type type = *weft_type_of(g, weft_result(g, r->node, 0));
@@ -296,5 +299,5 @@ static const struct weft_rule rules[] = {
 bool weft_pass_fold_batchnorm(struct weft_graph *graph, const struct weft_target *target)
 {
     const struct weft_rule_set sets[] = {WEFT_RULE_SET(rules)};
-    return weft_apply_rules(graph, "fold_batchnorm", sets, 1);
+    return weft_apply_rules_with(graph, "fold_batchnorm", sets, 1, target);
 }

@@ -164,6 +164,10 @@ void weft_read_reals(struct weft_graph *graph, weft_val constant, double *ret);
 /* A splat of `type` with element 0 of packed data. */
 weft_val weft_build_number(struct weft_builder *b, const struct weft_type *type, const void *data);
 
+/* Is the node a product of few rows by constant weights whose numbers a type smaller than f32 holds, which it reads as
+ * such? Then factors stay behind it. (scale_result.c) */
+bool weft_keeps_small_weights(struct weft_graph *graph, const struct weft_target *target, weft_node node);
+
 /* Rules that canonicalize and cancel_transpose share (canonicalize_view.c): a view that keeps its operand's type,
  * a transpose that moves no axis, a view of a uniform constant. */
 weft_val weft_same_type(struct weft_rewriting *rewriting, weft_node node);

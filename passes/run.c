@@ -75,6 +75,8 @@ static const struct step {
     {PASS_merge_axes, 2, WEFT_PHASE_SIMPLIFY},
     /* Once more: decompose widens 16-bit products, whose scales then fit their weights. */
     {PASS_fold_batchnorm, 2, WEFT_PHASE_SIMPLIFY},
+    /* After decompose, which opens dequantize. Before constants are computed: the factor would be in them. */
+    {PASS_scale_result, 2, WEFT_PHASE_SIMPLIFY},
     {PASS_fold_shape, 2, WEFT_PHASE_SIMPLIFY},
     {PASS_fold_const, 2, WEFT_PHASE_SIMPLIFY},
     {PASS_scatter_const, 2, WEFT_PHASE_SIMPLIFY},

@@ -118,14 +118,6 @@ const struct weft_plan *weft_plan_of(const struct weft_plan *plan, const struct 
     return found;
 }
 
-/* Weights may turn out to be numbers of a smaller type, which nobody knows before they are packed (shrink_pack). */
-static bool is_packed_as(const struct weft_packing *packing, const struct weft_packing *expected)
-{
-    struct weft_packing widened = *packing;
-    widened.dtype = expected->dtype;
-    return weft_packing_same(&widened, expected);
-}
-
 const char *weft_plan_expected(const struct weft_plan *plan, const struct weft_step *step, const void *descriptor)
 {
     const struct weft_choices *const record = plan->graph->node[step->node.id].choices;
@@ -142,7 +134,7 @@ const char *weft_plan_expected(const struct weft_plan *plan, const struct weft_s
         step->kind->account(&bind, descriptor, &account);
     }
     const struct weft_packing *const packing = step->pack ? plan->pack[step->pack].packing : NULL;
-    const bool packs = packing && chosen->packing ? is_packed_as(packing, chosen->packing)
+    const bool packs = packing && chosen->packing ? weft_packing_same(packing, chosen->packing)
                                                   : !packing == !chosen->packing;
     const bool same = packs && strcmp(step->kind->kernel(descriptor, step), chosen->kernel) == 0 &&
                       weft_signature_same(&account.signature, &chosen->signature);

@@ -104,8 +104,6 @@ static void pack(struct weft_plan *plan, struct weft_step *step, bool alone)
         return;
     const weft_loose_f32 *const elements = (const weft_loose_f32 *)elements_of(plan, storage) +
                                            weft_dim_value(plan->home[weights.id].layout->offset);
-    if (step->kind->shrink_pack)
-        step->kind->shrink_pack(&how, elements);
     step->pack = weft_plan_add_pack(plan, how.bytes);
     struct weft_packing *const packing = weft_new(plan->graph->arena, struct weft_packing, 1);
     *packing = *how.packing;

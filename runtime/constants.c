@@ -23,8 +23,10 @@
 
 /* --- the budget --------------------------------------------------------------------------------------------------- */
 
-/* Of what is stored, as f32 where it is f16 or bf16: products of these read weights of f32 (passes/decompose.c).
- * Recursion is as deep as bodies are nested. */
+static int64_t times_as_f32(int dtype) { return weft_dtype_is_half(dtype) ? 2 : weft_dtype_bits(dtype) == 8 ? 4 : 1; }
+
+/* Of what is stored, as f32 where it is a float of 16 bits or has 8 bits: products of these read weights of f32
+ * (passes/decompose.c, scale_result.c). Recursion is as deep as bodies are nested. */
 static int64_t stored_bytes(const struct weft_graph *g)
 {
     int64_t bytes = 0;
@@ -34,7 +36,7 @@ static int64_t stored_bytes(const struct weft_graph *g)
         const struct weft_constant *constant = g->node[n.id].constant;
         const weft_val v = weft_result(g, n, 0);
         if (constant && constant->kind != WEFT_CONST_SPLAT)
-            bytes += weft_value_bytes(g, v) * (weft_dtype_is_half(weft_type_of(g, v)->dtype) ? 2 : 1);
+            bytes += weft_value_bytes(g, v) * times_as_f32(weft_type_of(g, v)->dtype);
     }
     return bytes;
 }

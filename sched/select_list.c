@@ -122,8 +122,9 @@ static int64_t predict(const struct weft_select *s, const struct weft_bind *bind
         memory += stream_ps(s->target, &out, INFINITY, WEFT_PRICE_write_private, slower);
     }
     for (uint32_t i = 0; i < bind->step->ins; i++) {
-        const struct weft_tensor in =
-            i < WEFT_STEP_POINTERS ? bind->in[i] : weft_bind_tensor(bind, bind->step->in[i]);
+        struct weft_tensor in = i < WEFT_STEP_POINTERS ? bind->in[i] : weft_bind_tensor(bind, bind->step->in[i]);
+        if (i == 1 && bind->packed)
+            in.dtype = (int)bind->packed->dtype; /* perhaps smaller elements; their order and padding do not count */
         memory += stream_ps(s->target, &in, most_read(s, bind, i), WEFT_PRICE_read_private, slower);
     }
     const int workers = bind->parts < s->workers ? bind->parts : s->workers;

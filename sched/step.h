@@ -147,7 +147,6 @@ struct weft_step_pack {
     size_t bytes;
     const struct weft_packing *packing; /* of the member that is meant */
     const char *plain;      /* why other sizes may want another packing; NULL: none does */
-    int workers;            /* that the step is for */
 };
 
 /* --- what a choice says of itself (sched/select.h) ---------------------------------------------------------------- */
@@ -233,8 +232,6 @@ struct weft_step_kind {
     uint32_t (*forms)(const struct weft_bind *bind, const void *descriptor, int32_t *ret_form);
     /* How to pack operand 1, if it is constant, for the sizes in `bind`; false: not for them. NULL: never. */
     bool (*plan_pack)(const struct weft_bind *bind, struct weft_step_pack *ret);
-    /* Or NULL. Of a planned pack, with the weights at hand: may make it smaller. */
-    void (*shrink_pack)(struct weft_step_pack *how, const weft_loose_f32 *data);
     /* Packs the weights, which begin at `data`. On the way it gives back pages of a mapped `source`, if any. */
     void (*write_pack)(const struct weft_step_pack *how, float *to, const weft_loose_f32 *data,
                        const struct weft_constant *source);
@@ -266,6 +263,9 @@ bool weft_step_is_f32(const struct weft_graph *graph, weft_node node);
  * prices forms asks the kernel for them as whoever runs it does. Of a product: is it a single one, whose operand 1 may
  * be packed? */
 bool weft_step_fill_gemm(const struct weft_bind *bind, struct weft_gemm *ret);
+/* The smallest type that holds the numbers of constant weights of f32 (weft_smallest_dtype), which moving them does not
+ * change: found once for each constant. WEFT_K_F32 where they are in no memory, or not any more. */
+uint8_t weft_step_numbers(const struct weft_graph *graph, weft_val weights, uint32_t cpu);
 void weft_step_fill_conv(const struct weft_bind *bind, struct weft_conv *ret);
 /* After prepare. Of a product: vectors that are not filled take the time of full ones, so many times that of their
  * lanes at work. Of a convolution: the multiply-adds in whose time it is done; what turns, gathers and pads is in it

@@ -4,8 +4,11 @@
  * to loops that want another packing, the weights are read as they are. What a descriptor is filled from and which of
  * that may differ from size to size stand side by side here. */
 #include "kernels/gemm/gemm_bands.h"
+#include "sched/alias.h"
 #include "sched/epilogue.h"
 #include "sched/step.h"
+
+#include <stdatomic.h>
 
 /* Leading axes, from the innermost: where the second operand is repeated along one (grouped-query attention, weights
  * that are broadcast), the rows of its products are rows of one product, if rows and products are equally far apart.
@@ -261,14 +264,14 @@ static void bind_gemm(struct weft_bind *bind, void *descriptor)
     struct gemm_step *s = descriptor;
     fill_gemm(bind, s);
     s->gemm.b_packed = bind->packed && s->gemm.batch == 1 && !s->walked;
-    s->gemm.b_half = s->gemm.b_packed && bind->packed->dtype != WEFT_K_F32 ? (uint8_t)bind->packed->dtype : 0;
+    s->gemm.b_small = s->gemm.b_packed && bind->packed->dtype != WEFT_K_F32 ? (uint8_t)bind->packed->dtype : 0;
     s->gemm.one_chain = bind->step->form == ONE_CHAIN;
     s->gemm.takes_turns = true;
     void (*const prepare)(struct weft_gemm *, int) = s->rows ? weft_gemm_prepare_rows : weft_gemm_prepare;
     prepare(&s->gemm, bind->workers);
     if (s->gemm.b_packed && !weft_bind_serves(bind, &s->gemm.packing)) {
         s->gemm.b_packed = false;
-        s->gemm.b_half = 0;
+        s->gemm.b_small = 0;
         prepare(&s->gemm, bind->workers);
     }
     share_rows(s, bind->workers);
@@ -370,6 +373,22 @@ static const char *name_gemm(const void *descriptor, const struct weft_step *ste
 /* So much of a matrix is packed at a time: what its file takes in memory meanwhile is given back behind. */
 #define PACK_BYTES ((size_t)8 << 20)
 
+uint8_t weft_step_numbers(const struct weft_graph *g, weft_val v, uint32_t cpu)
+{
+    while (weft_is_moved(g, weft_def(g, v)))
+        v = weft_operand(g, weft_def(g, v), 0);
+    struct weft_constant *const constant = g->node[weft_def(g, v).id].constant;
+    const void *const data = constant && weft_type_of(g, v)->dtype == WEFT_F32 ? weft_const_data(g, v) : NULL;
+    uint8_t numbers = constant ? atomic_load_explicit(&constant->numbers, memory_order_relaxed) : 0;
+    if (numbers || !data)
+        return numbers ? numbers : WEFT_K_F32;
+    numbers = weft_smallest_dtype(cpu, data, weft_dim_value(weft_type_elements(g->dims, weft_type_of(g, v))));
+    atomic_store_explicit(&constant->numbers, numbers, memory_order_relaxed);
+    return numbers;
+}
+
+/* Weights of f32 that are all numbers of a smaller type, as those of a 16-bit model are behind casts, and those of a
+ * quantised one before they are scaled, are packed as such if few rows are multiplied. */
 static bool plan_gemm_pack(const struct weft_bind *bind, struct weft_step_pack *ret)
 {
     struct gemm_step s;
@@ -379,21 +398,17 @@ static bool plan_gemm_pack(const struct weft_bind *bind, struct weft_step_pack *
     s.gemm.b_packed = true;
     s.gemm.one_chain = bind->step->form == ONE_CHAIN;
     weft_gemm_prepare(&s.gemm, bind->workers);
+    const uint8_t numbers = weft_gemm_wants_small(&s.gemm, bind->workers)
+                                ? weft_step_numbers(bind->graph, bind->step->in[1], weft_bind_cpu(bind))
+                                : WEFT_K_F32;
+    if (numbers != WEFT_K_F32) {
+        s.gemm.b_small = numbers;
+        weft_gemm_prepare(&s.gemm, bind->workers);
+    }
     *ret = (struct weft_step_pack){.gemm = s.gemm, .bytes = weft_gemm_pack_bytes(&s.gemm),
-                                   .plain = why_gemm_differs(bind, &s.gemm), .workers = bind->workers};
+                                   .plain = why_gemm_differs(bind, &s.gemm)};
     ret->packing = &ret->gemm.packing;
     return ret->bytes > 0;
-}
-
-/* Weights of f32 that are all numbers of f16 or bf16, as those of a model of that type are behind casts, are packed as
- * such if few rows are multiplied. */
-static void shrink_gemm_pack(struct weft_step_pack *how, const weft_loose_f32 *data)
-{
-    how->gemm.b_half = weft_gemm_half_of(&how->gemm, data, how->workers);
-    if (!how->gemm.b_half)
-        return;
-    weft_gemm_prepare(&how->gemm, how->workers);
-    how->bytes = weft_gemm_pack_bytes(&how->gemm);
 }
 
 static void write_gemm_pack(const struct weft_step_pack *how, float *to, const weft_loose_f32 *data,
@@ -414,4 +429,4 @@ const struct weft_step_kind weft_step_gemm = {
     .program = program_gemm, .bind = bind_gemm, .run = run_gemm, .reads_first = first_of_gemm, .kernel = name_gemm,
     .cpu = cpu_gemm, .account = account_gemm,
     .forms = forms_gemm,
-    .plan_pack = plan_gemm_pack, .shrink_pack = shrink_gemm_pack, .write_pack = write_gemm_pack};
+    .plan_pack = plan_gemm_pack, .write_pack = write_gemm_pack};

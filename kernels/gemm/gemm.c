@@ -16,8 +16,9 @@
  *          fastest at, while the rows of C stay in the second-level cache.
  *   few rows, panels   One panel after the other is read to its end, and the second tile finds it in the second-level
  *          cache: pieces as short as the first-level cache are too short for memory to reach its speed.
- *   B of 16 bits   A packed constant whose numbers are f16 or bf16 (weft_gemm_half_of). Up to sixteen rows read
- *          it as it is (gemm_half.c); for more, blocks of it are converted to scratch.
+ *   small elements of B   A packed constant whose numbers are all of a type smaller than f32
+ *          (weft_gemm_wants_small). Up to sixteen rows read it as it is (gemm_small.c); for more, blocks of it are
+ *          converted to scratch.
  *   short k   The bands of rows are one tile high, so that C is written from end to end, and B is read in place. Where
  *          C is larger than the second-level cache, bands are taller and its lines are prefetched instead (gemm.h),
  *          which is worth 5 to 20 % of the time while they are in no cache: then a panel of B stays in the first-level
@@ -161,8 +162,8 @@ static struct weft_packing packing_of(const struct weft_gemm *g)
 {
     const bool lines = is_column(g) || few_lines(g);
     struct weft_packing packing = weft_gemm_packing(g->kernel, lines ? WEFT_PACK_LINES : WEFT_PACK_PANELS, g->k, g->n);
-    if (g->b_half)
-        packing.dtype = g->b_half;
+    if (g->b_small)
+        packing.dtype = g->b_small;
     return packing;
 }
 
@@ -193,7 +194,7 @@ static struct weft_gemm_loops oriented(const struct weft_gemm *g)
         .b_batch = g->b_batch, .b_row = b_row, .b_col = b_col, .c_batch = g->c_batch, .c_row = g->c_row,
         .c_col = g->c_col, .bias_row = g->bias_row, .bias_col = g->bias_col, .r_batch = g->r_batch, .r_row = g->r_row,
         .r_col = g->r_col,
-        .b_panels = g->b_packed && !lines && !panel, .expands = g->b_packed && g->b_half};
+        .b_panels = g->b_packed && !lines && !panel, .expands = g->b_packed && g->b_small};
     if (g->swapped) {
         l.m = g->n, l.n = g->m;
         l.a_batch = g->b_batch, l.a_row = b_col, l.a_col = b_row;
@@ -211,10 +212,10 @@ static struct weft_gemm_loops oriented(const struct weft_gemm *g)
     return l;
 }
 
-/* Is a pack of 16 bits read as it is? */
-static bool reads_half(const struct weft_gemm *g, const struct weft_gemm_loops *l)
+/* Is a pack of smaller elements read as it is? */
+static bool reads_small(const struct weft_gemm *g, const struct weft_gemm_loops *l)
 {
-    return l->expands && l->m <= WEFT_GEMM_HALF_MOST && l->a_col == 1 && !(g->swapped ? g->prologue_b : g->prologue_a);
+    return l->expands && l->m <= WEFT_GEMM_SMALL_MOST && l->a_col == 1 && !(g->swapped ? g->prologue_b : g->prologue_a);
 }
 
 /* Rows of a tile: as many as the registers hold beside the vectors of a row, but in place no more than the ways of the
@@ -227,7 +228,7 @@ static int64_t tile_rows(const struct weft_gemm *g, const struct weft_gemm_loops
     if (l->b_lines)
         return l->m;
     const int64_t columns = larger(1, smaller(l->n, kernel->columns));
-    if (reads_half(g, l))
+    if (reads_small(g, l))
         return larger(1, l->m);
     int64_t rows = WEFT_GEMM_ROWS;
     if (l->a_row % 1024 == 0 && l->k >= 1024 && l->n > WAYS_COLUMNS)
@@ -374,7 +375,7 @@ static void choose_tiles(const struct weft_gemm *g, struct weft_gemm_loops *l)
 void weft_gemm_prepare(struct weft_gemm *gemm, int workers)
 {
     assert(!gemm->b_packed || (gemm->batch == 1 && !gemm->prologue_b));
-    assert(!gemm->b_half || gemm->b_packed);
+    assert(!gemm->b_small || gemm->b_packed);
     gemm->kernel = weft_gemm_find(gemm->cpu);
     gemm->slices = weft_gemm_slices(gemm);
     gemm->lanes = weft_gemm_lanes(gemm);
@@ -408,8 +409,8 @@ static void run_box(const struct weft_gemm *gemm, const struct weft_gemm_data *d
         weft_gemm_run_plain(gemm, data, begin, end);
     else if (gemm->lanes > 1)
         weft_gemm_run_lanes(gemm, data, begin, end);
-    else if (reads_half(gemm, &gemm->loops))
-        weft_gemm_run_half(gemm, data, begin, end);
+    else if (reads_small(gemm, &gemm->loops))
+        weft_gemm_run_small(gemm, data, begin, end);
     else if (gemm->loops.plain && ((!data->bias && !gemm->residual) || weft_gemm_ends_in_tile(gemm)))
         weft_gemm_run_plainly(gemm, data, begin, end);
     else
@@ -428,8 +429,8 @@ struct weft_prefetch weft_gemm_reads_first(const struct weft_gemm *gemm, const f
     const int64_t all = l->ahead ? gemm->kernel->columns * smaller(l->k, l->kc) : (end[2] - begin[2]) * panel;
     const int64_t most = weft_gemm_within_cache(gemm, WEFT_PREFETCH_MOST);
     if (l->expands)
-        return (struct weft_prefetch){.data = weft_gemm_half_at(packed, begin[2] * panel),
-                                      .floats = smaller(all / 2, most)};
+        return (struct weft_prefetch){.data = weft_gemm_small_at(gemm, packed, begin[2] * panel),
+                                      .floats = smaller(all * weft_gemm_element_bytes(gemm) / 4, most)};
     return (struct weft_prefetch){.data = packed + begin[2] * panel, .floats = smaller(all, most)};
 }
 

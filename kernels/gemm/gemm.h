@@ -109,11 +109,12 @@ typedef void weft_gemm_add_fn(float *to, const float *from, int64_t count);
  * suffice, or there is no such vector; but up to the kernel's rows, the next width has a ragged one then. `beyond` is
  * by [columns / 8][1, 2, or 3 and 4 columns more][rows - 1]: NULL where it gains nothing. The reference has none. */
 enum { WEFT_GEMM_ROWS = 8, WEFT_GEMM_WIDTHS = 9, WEFT_GEMM_COLUMNS = 64, WEFT_GEMM_BEYOND = 3 };
-enum { WEFT_GEMM_HALF_ROWS = 4, WEFT_GEMM_HALF_MOST = 16 }; /* rows of a call; rows that are best done so */
+/* Rows of a call; rows that are best done so; numbers of panels that there are loops for: 1, 2, 4. */
+enum { WEFT_GEMM_SMALL_ROWS = 4, WEFT_GEMM_SMALL_MOST = 16, WEFT_GEMM_SMALL_PANELS = 3 };
 /* c[i·c_row + j] = the sum of a[i·a_row + p] · b[j / columns · panel + p · columns + j % columns] for all columns of
- * one or two panels of elements of 16 bits, `panel` elements apart. */
-typedef void weft_gemm_half_fn(int64_t k, const float *a, int64_t a_row, const uint16_t *b, int64_t panel, float *c,
-                               int64_t c_row);
+ * one, two or four panels of elements of a type smaller than f32, `panel` elements apart. */
+typedef void weft_gemm_small_fn(int64_t k, const float *a, int64_t a_row, const void *b, int64_t panel, float *c,
+                                int64_t c_row);
 struct weft_gemm_code {
     weft_gemm_tile_fn *const *beyond[WEFT_GEMM_WIDTHS][WEFT_GEMM_BEYOND];
     weft_gemm_tile_fn *const *whole[WEFT_GEMM_WIDTHS], *const *ragged[WEFT_GEMM_WIDTHS];
@@ -124,8 +125,9 @@ struct weft_gemm_code {
     weft_gemm_panel_dots_fn *panel_dots; /* 8 lanes */
     weft_gemm_finish_fn *finish;
     weft_gemm_add_fn *add;
-    weft_gemm_half_fn *const (*bf16)[WEFT_GEMM_HALF_ROWS], *const (*f16)[WEFT_GEMM_HALF_ROWS]; /* by panels - 1, then
-                                                                                             * by rows - 1 */
+    /* By type (WEFT_K_BF16, WEFT_K_F16, WEFT_K_I8, WEFT_K_U8), by the logarithm of panels, then by rows - 1. Of four
+     * panels there may be none, or of one row alone. */
+    weft_gemm_small_fn *const (*small[WEFT_K_U8 + 1])[WEFT_GEMM_SMALL_ROWS];
 };
 #define WEFT_GEMM(name, cpu, rows, columns, lanes, depth) extern const struct weft_gemm_code name;
 #include "kernels/gemm/gemm.def"
@@ -213,10 +215,15 @@ void weft_gemm_gather(const struct weft_gemm_kernel *kernel, float *to, int64_t 
 /* The packing of a B[k,n] in an order of gemm, and how many floats it takes. */
 struct weft_packing weft_gemm_packing(const struct weft_gemm_kernel *kernel, enum weft_pack_order order, int64_t k,
                                       int64_t n);
-/* Elements of 16 bits: where element i is, and `count` of them as floats, by the kernel's CPU level. */
-static inline const float *weft_gemm_half_at(const float *pack, int64_t i)
+/* Of a packed B of any type: bytes of an element, where element i is, and `count` of smaller ones as floats, by the
+ * kernel's CPU level. */
+static inline int64_t weft_gemm_element_bytes(const struct weft_gemm *gemm)
 {
-    return (const float *)(const void *)((const uint16_t *)(const void *)pack + i);
+    return gemm->b_small == 0 ? 4 : gemm->b_small == WEFT_K_BF16 || gemm->b_small == WEFT_K_F16 ? 2 : 1;
+}
+static inline const float *weft_gemm_small_at(const struct weft_gemm *gemm, const float *pack, int64_t i)
+{
+    return (const float *)(const void *)((const char *)pack + i * weft_gemm_element_bytes(gemm));
 }
 void weft_gemm_widen(const struct weft_gemm *gemm, float *to, const float *from, int64_t count);
 int64_t weft_gemm_packed_size(const struct weft_packing *packing);
@@ -256,8 +263,8 @@ void weft_gemm_run_tiles(const struct weft_gemm *gemm, const struct weft_gemm_da
 /* gemm_lanes.c */
 void weft_gemm_run_lanes(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
                          const int64_t end[3]);
-/* gemm_half.c: few rows by a packed B of elements of 16 bits. */
-void weft_gemm_run_half(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
+/* gemm_small.c: few rows by a packed B of elements smaller than f32. */
+void weft_gemm_run_small(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
                         const int64_t end[3]);
 /* gemm_ref.c: by plain loops. */
 void weft_gemm_run_plain(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],

@@ -39,7 +39,7 @@
 #define PANEL 16
 #include "kernels/gemm/gemm_finish.inc"
 #include "kernels/gemm/gemm_lanes.inc"
-#include "kernels/gemm/gemm_halves.inc"
+#include "kernels/gemm/gemm_smalls.inc"
 
 static weft_gemm_tile_fn *const whole_8[WEFT_GEMM_ROWS] = GEMM_TILES_8(1, 0);
 static weft_gemm_tile_fn *const whole_16[WEFT_GEMM_ROWS] = GEMM_TILES_6(2, 0);
@@ -59,6 +59,5 @@ const struct weft_gemm_code weft_gemm_f32_6x16__avx2 = {
     .panel_dots = panel_dots,
     .finish = finish,
     .add = add,
-    .bf16 = half_bf16,
-    .f16 = half_f16,
+    .small = {[WEFT_K_BF16] = small_bf16, [WEFT_K_F16] = small_f16, [WEFT_K_I8] = small_i8, [WEFT_K_U8] = small_u8},
 };

@@ -48,75 +48,80 @@ int64_t weft_gemm_packed_size(const struct weft_packing *p)
 
 size_t weft_gemm_pack_bytes(const struct weft_gemm *gemm)
 {
-    return (size_t)weft_gemm_packed_size(&gemm->packing) * (gemm->b_half ? sizeof(uint16_t) : sizeof(float));
+    return (size_t)(weft_gemm_packed_size(&gemm->packing) * weft_gemm_element_bytes(gemm));
 }
 
-/* --- elements of 16 bits ------------------------------------------------------------------------------------------ */
+/* --- elements smaller than f32 ------------------------------------------------------------------------------------ */
 
-static void cast(const struct weft_gemm_kernel *kernel, void *to, int to_dtype, const void *from, int from_dtype,
-                 int64_t count)
+static void cast(uint32_t cpu, void *to, int to_dtype, const void *from, int from_dtype, int64_t count)
 {
     struct weft_strip_args args = {.n = count, .out = to, .in = {from}, .stride = {1, 1}};
-    weft_strip_find("cast", from_dtype, to_dtype, kernel->cpu)->fn(&args);
+    weft_strip_find("cast", from_dtype, to_dtype, cpu)->fn(&args);
 }
 
 void weft_gemm_widen(const struct weft_gemm *gemm, float *to, const float *from, int64_t count)
 {
-    cast(gemm->kernel, to, WEFT_K_F32, from, gemm->b_half, count);
+    cast(gemm->kernel->cpu, to, WEFT_K_F32, from, gemm->b_small, count);
 }
 
 /* Panels by way of floats, some rows at a time. */
-static void pack_half_panels(const struct weft_gemm *g, uint16_t *pack, const weft_loose_f32 *b, int64_t columns,
-                             int64_t first, int64_t end)
+static void pack_small_panels(const struct weft_gemm *g, char *pack, const weft_loose_f32 *b, int64_t columns,
+                              int64_t first, int64_t end)
 {
     enum { ROWS = 64 };
     float buffer[ROWS * WEFT_GEMM_COLUMNS];
-    const int64_t whole = g->kernel->columns, k = g->packing.c;
-    for (int64_t j = 0; j < columns; j += whole, pack += k * whole)
+    const int64_t whole = g->kernel->columns, row_bytes = whole * weft_gemm_element_bytes(g), k = g->packing.c;
+    for (int64_t j = 0; j < columns; j += whole, pack += k * row_bytes)
         for (int64_t p = first; p < end; p += ROWS) {
             const int64_t rows = smaller(ROWS, end - p), width = smaller(whole, columns - j);
             if (width < whole)
                 memset(buffer, 0, sizeof buffer);
             weft_gemm_gather(g->kernel, buffer, whole, b + p * g->b_row + j * g->b_col, g->b_row, g->b_col, rows,
                              width);
-            cast(g->kernel, pack + p * whole, g->b_half, buffer, WEFT_K_F32, rows * whole);
+            cast(g->kernel->cpu, pack + p * row_bytes, g->b_small, buffer, WEFT_K_F32, rows * whole);
         }
 }
 
-enum {
-    HALF_FLOATS = 256 << 10,     /* of a smaller B conversions take the time that fewer bytes save; */
-    HALF_FLOATS_OF_FOUR = 2 << 20 /* of four rows multiply-adds do, unless B is in memory */
-};
-
-/* Are these numbers those of a type of 16 bits? */
-static bool is_half(const struct weft_gemm_kernel *kernel, const weft_loose_f32 *b, int64_t count, int dtype)
+/* Are these numbers those of the type? The first that is not ends it. */
+static bool holds(uint32_t cpu, int dtype, const weft_loose_f32 *numbers, int64_t count)
 {
     enum { SOME = 2048 };
     float given[SOME], back[SOME];
-    uint16_t half[SOME];
+    uint16_t small[SOME];
     bool same = true;
     for (int64_t i = 0, n; i < count && same; i += n) {
         n = smaller(SOME, count - i);
-        memcpy(given, b + i, (size_t)n * sizeof *given);
-        cast(kernel, half, dtype, given, WEFT_K_F32, n);
-        cast(kernel, back, WEFT_K_F32, half, dtype, n);
+        memcpy(given, numbers + i, (size_t)n * sizeof *given);
+        cast(cpu, small, dtype, given, WEFT_K_F32, n);
+        cast(cpu, back, WEFT_K_F32, small, dtype, n);
         same = memcmp(given, back, (size_t)n * sizeof *given) == 0;
     }
     return same;
 }
 
-uint8_t weft_gemm_half_of(const struct weft_gemm *g, const weft_loose_f32 *b, int workers)
+uint8_t weft_smallest_dtype(uint32_t cpu, const weft_loose_f32 *numbers, int64_t count)
+{
+    static const uint8_t dtypes[] = {WEFT_K_I8, WEFT_K_U8, WEFT_K_BF16, WEFT_K_F16};
+    for (unsigned i = 0; i < sizeof dtypes; i++)
+        if (holds(cpu, dtypes[i], numbers, count))
+            return dtypes[i];
+    return WEFT_K_F32;
+}
+
+enum {
+    SMALL_FLOATS = 256 << 10,      /* of a smaller B conversions take the time that fewer bytes save; */
+    SMALL_FLOATS_OF_FOUR = 2 << 20 /* of four rows multiply-adds do, unless B is in memory */
+};
+
+bool weft_gemm_wants_small(const struct weft_gemm *g, int workers)
 {
     /* What many workers share lies in their second-level caches. */
-    const int64_t one = g->m < WEFT_GEMM_HALF_ROWS ? HALF_FLOATS : HALF_FLOATS_OF_FOUR;
+    const int64_t one = g->m < WEFT_GEMM_SMALL_ROWS ? SMALL_FLOATS : SMALL_FLOATS_OF_FOUR;
     const int64_t least = one * (workers < 4 ? 4 : workers) / 4;
     /* By rows, and no handful of columns: others may be dot products, or exchanged with A, where rows are more. */
     const bool dense = g->b_col == 1 && g->b_row == g->n && g->n >= WEFT_GEMM_COLUMNS;
-    if (!g->kernel->code->transpose || g->packing.order != WEFT_PACK_PANELS || !dense || g->m > WEFT_GEMM_HALF_ROWS ||
-        g->swapped || g->scaled || g->k * g->n < least)
-        return 0;
-    return is_half(g->kernel, b, g->k * g->n, WEFT_K_BF16)  ? WEFT_K_BF16
-           : is_half(g->kernel, b, g->k * g->n, WEFT_K_F16) ? WEFT_K_F16 : 0;
+    return g->kernel->code->transpose && g->packing.order == WEFT_PACK_PANELS && dense &&
+           g->m <= WEFT_GEMM_SMALL_ROWS && !g->swapped && !g->scaled && g->k * g->n >= least;
 }
 
 /* --- parts -------------------------------------------------------------------------------------------------------- */
@@ -159,8 +164,8 @@ void weft_gemm_pack_as(const struct weft_packing *packing, const struct weft_gem
 
 void weft_gemm_pack_part(const struct weft_gemm *g, float *pack, const weft_loose_f32 *b, int part, int parts)
 {
-    if (g->b_half) { /* b lies by rows: so do parts */
-        pack_half_panels(g, (uint16_t *)(void *)pack, b, g->n, g->k * part / parts, g->k * (part + 1) / parts);
+    if (g->b_small) { /* b lies by rows: so do parts */
+        pack_small_panels(g, (char *)pack, b, g->n, g->k * part / parts, g->k * (part + 1) / parts);
         return;
     }
     weft_gemm_pack_as(&g->packing, g->kernel, pack, b, g->b_row, g->b_col, part, parts);

@@ -178,8 +178,8 @@ static void pack_band(const struct work *w, int64_t row, int64_t row_end, int64_
         weft_gemm_call_hook(g, hook, w->data->user, piece);
 }
 
-/* Copies columns [column, column_end) of B for a block of k to panels of `k` rows; of a packed B of 16 bits, converts
- * them. */
+/* Copies columns [column, column_end) of B for a block of k to panels of `k` rows; of a packed B of smaller elements,
+ * converts them. */
 static void pack_block(const struct work *w, int64_t column, int64_t column_end, int64_t depth, int64_t k)
 {
     const struct weft_gemm *g = w->gemm;
@@ -189,7 +189,7 @@ static void pack_block(const struct work *w, int64_t column, int64_t column_end,
         float *const panel = w->block + (j - column) * k;
         const int64_t columns = smaller(whole, column_end - j);
         if (w->l->expands) {
-            weft_gemm_widen(g, panel, weft_gemm_half_at(w->b, j * w->l->k + depth * whole), k * whole);
+            weft_gemm_widen(g, panel, weft_gemm_small_at(g, w->b, j * w->l->k + depth * whole), k * whole);
             continue;
         }
         weft_gemm_gather(g->kernel, panel, whole, w->b + depth * w->l->b_row + j * w->l->b_col, w->l->b_row,

@@ -94,6 +94,15 @@ static inline vector vector_load_f16(const uint16_t *p)
 {
     return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)p));
 }
+/* Eight of 8 bits. */
+static inline vector vector_load_i8(const int8_t *p)
+{
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p)));
+}
+static inline vector vector_load_u8(const uint8_t *p)
+{
+    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p)));
+}
 
 /* For symmetry: vector_avx512.h adds the upper eight lanes to the lower. */
 static inline __m256 vector_halves(vector v) { return v; }

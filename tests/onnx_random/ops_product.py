@@ -170,6 +170,20 @@ def dequantize(g):
     g.node("DequantizeLinear", [x, scale, zero], **attributes)
 
 
+@op(weight=2)
+def quantised_weights(g):
+    """Few rows by weights of 8 bits that are large enough to be packed so: a scale for each column, or one for all."""
+    if g.opset < 13:
+        return
+    kind, dims = g.one([I8, U8]), g.one([(512,), (512,), ()])
+    weights = g.constant(g.data(kind, (520, 512), 0 if kind == U8 else -127, 127))
+    zero = g.one([None, g.constant(g.data(kind, dims, 0, 20))])
+    made = g.node("DequantizeLinear", [weights, g.constant(g.data(F32, dims, 0.001, 0.01)), zero],
+                  **({"axis": 1} if dims else {}))
+    if made:
+        g.node("MatMul", [g.fresh(F32, [g.whole(1, 5), 520], -1, 1), made[0]])
+
+
 @op(weight=1)
 def dynamic_quantize(g):
     if not g.since("DynamicQuantizeLinear"):

@@ -20,6 +20,10 @@ static int accumulator(struct weft_maker *m, int dtype, struct weft_attr *ret)
 
 void weft_draw_matmul(struct weft_maker *m, int op)
 {
+    if (weft_draw(m, 20) == 19) {
+        weft_draw_quantised(m);
+        return;
+    }
     const weft_val a = weft_draw_value(m, WEFT_DRAW_NUMERIC, 2, 4);
     struct weft_type type = *weft_drawn_type(m, a);
     const int rank = type.rank, trans_a = (int)weft_draw(m, 2), trans_b = (int)weft_draw(m, 2);

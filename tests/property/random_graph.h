@@ -138,6 +138,9 @@ typedef void weft_generator(struct weft_maker *m, int op);
 /* draw_finished.c: readers of what a contraction makes, in half of cases. */
 void weft_draw_finished(struct weft_maker *m, weft_node contraction);
 
+/* draw_quantised.c: a product of few rows by quantised weights. */
+void weft_draw_quantised(struct weft_maker *m);
+
 /* --- noise.c: how far results may be off -------------------------------------------------------------------------- */
 
 /* Memory of a tensor that weft_tensor_free gives back, as of those that the public evaluator makes. */

@@ -148,6 +148,15 @@ static const char passes_more[] =
     "  %sw3: f32[1,2,4,4] = bcast %sw1 dims=[0 1]\n"
     "  %sw4: f32[1,2,4,4] = mul %q, %sw3\n"
     "  %r22: f32[1,1,4,4] = conv %sw4, %sw2\n"
+    /* scale_result */
+    "  %sr0: f32[2] = sum %m axes=[0]\n"
+    "  %sr1: f32[2,512] = bcast %sr0 dims=[0]\n"
+    "  %srf: f32[512,512] = const random=1 scale=9\n"
+    "  %sr2: i8[512,512] = cast %srf\n"
+    "  %sr3: f32[512,512] = cast %sr2\n"
+    "  %sr4: f32[512,512] = const value=0.5\n"
+    "  %sr5: f32[512,512] = mul %sr3, %sr4\n"
+    "  %r24: f32[2,512] = matmul %sr1, %sr5\n"
     /* hoist_slice */
     "  %hs1: f32[5,2] = tanh %m\n"
     "  %hs2: f32[2,2] = slice %hs1 start=[3 0] end=[5 2]\n"
@@ -169,7 +178,7 @@ static const char passes_more[] =
     "  %o5: i64[2] = abs %o4\n"
     "  %r16: i64[2] = neg %o5\n"
     "  return %r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9, %gh, %r10, %r11, %r12, %r13, %r14, %r15, %r16, "
-    "%r17, %r18, %r19, %r20, %r21, %r22, %r23\n"
+    "%r17, %r18, %r19, %r20, %r21, %r22, %r23, %r24\n"
     "}\n";
 enum { PASSES_INPUTS = 7, PASSES_RESULTS = 25 };
 
