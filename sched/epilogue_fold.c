@@ -52,6 +52,8 @@ const char *weft_epilogue_check_fold(const struct weft_members *m, const struct 
     bool read = g->value[fit->out.id].returns > 0, waits = false;
     if (!weft_is(weft_operand(g, fit->fold, 0), fit->out))
         return "reduces another value than the one that is stored";
+    if (weft_member_place(m, weft_def(g, fit->out)) == UINT32_MAX)
+        return "reduces what the contraction makes, of which other nodes make something else";
     for (uint32_t use = g->value[fit->out.id].first_use; use; use = g->slot[use - 1].next) {
         const weft_node n = g->slot[use - 1].node;
         read |= n.id != fit->fold.id && weft_member_place(m, n) == UINT32_MAX;
