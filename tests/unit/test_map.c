@@ -216,7 +216,7 @@ static void every_kernel_is_found(void **state)
         assert_string_equal(k->op, row->op);
         assert_true(k->in_dtype == row->in_dtype && k->out_dtype == row->out_dtype && k->cpu == row->cpu);
     }
-    assert_true(rows > 1000);
+    assert_true(rows > (WEFT_CPU_BUILT ? 1000u : 300u)); /* a third of them at the baseline */
 }
 
 int main(void)
