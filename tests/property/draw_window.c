@@ -20,7 +20,7 @@ static int accumulator(struct weft_maker *m, int dtype, struct weft_attr *ret)
 
 void weft_draw_matmul(struct weft_maker *m, int op)
 {
-    if (weft_draw(m, 20) == 19) {
+    if (weft_draw(m, 60) == 59) {
         weft_draw_quantised(m);
         return;
     }

@@ -180,7 +180,7 @@ static const char passes_more[] =
     "  return %r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9, %gh, %r10, %r11, %r12, %r13, %r14, %r15, %r16, "
     "%r17, %r18, %r19, %r20, %r21, %r22, %r23, %r24\n"
     "}\n";
-enum { PASSES_INPUTS = 7, PASSES_RESULTS = 25 };
+enum { PASSES_INPUTS = 7, PASSES_RESULTS = 26 };
 
 static inline bool crossing_layout(void *user, size_t i, size_t operands, int rank, int *ret_order) { return false; }
 

@@ -283,16 +283,17 @@ static void nothing_is_kept_where_one_pack_serves_all(void **state)
     }
 }
 
-/* Weights that are numbers of 16 bits are packed as such for few rows, with half of the bytes, and serve any number of
- * rows. `one` is no number of 16 bits; it is added to a weight. */
-static void check_half(const char *cpu, const char *dtype, const char *one, int64_t hint, bool half)
+/* Weights that are numbers of `dtype`, i8 or of 16 bits, are packed as such for few rows, with fewer bytes, and serve any
+ * number of rows. `one` is no number of such a type; it is added to a weight. */
+static void check_small(const char *cpu, int dtype, const char *one, int64_t hint, bool small)
 {
-    char text[400];
+    char text[500];
+    const size_t bytes = dtype == WEFT_I8 ? 1 : 2;
     snprintf(text, sizeof text,
-             "graph @g<M=1..200 hint=%lld>(%%x: f32[M,600]) {\n  %%h: %s[600,500] = const random=3\n"
-             "  %%w: f32[600,500] = cast %%h\n  %%o: f32[600,500] = const value=%s\n"
+             "graph @g<M=1..200 hint=%lld>(%%x: f32[M,600]) {\n  %%r: f32[600,500] = const random=3 scale=%d\n"
+             "  %%h: %s[600,500] = cast %%r\n  %%w: f32[600,500] = cast %%h\n  %%o: f32[600,500] = const value=%s\n"
              "  %%v: f32[600,500] = add %%w, %%o\n  %%y: f32[M,500] = matmul %%x, %%v\n  return %%y\n}\n",
-             (long long)hint, dtype, one);
+             (long long)hint, dtype == WEFT_I8 ? 127 : 1, weft_dtype_name(dtype), one);
     struct level l;
     open_level(&l, cpu, text);
     for (int64_t m = 1; m <= 100; m += m < 10 ? 1 : 29) {
@@ -304,26 +305,27 @@ static void check_half(const char *cpu, const char *dtype, const char *one, int6
         if (l.plan->step[i].pack)
             packing = l.plan->pack[l.plan->step[i].pack].packing;
     assert_non_null(packing);
-    const bool halved = packing->dtype != WEFT_K_F32;
-    if (halved != (half && has_vectors(&l)))
-        fail_msg("%s, %s + %s, %lld rows: the pack has elements of type %lld", cpu, dtype, one, (long long)hint,
-                 (long long)packing->dtype);
+    if (packing->dtype != (small && has_vectors(&l) ? dtype : WEFT_F32))
+        fail_msg("%s, %s + %s, %lld rows: the pack has elements of type %lld", cpu, weft_dtype_name(dtype), one,
+                 (long long)hint, (long long)packing->dtype);
     const uint32_t pack = l.plan->step[l.plan->steps - 1].pack;
-    assert_true(!halved || l.plan->pack[pack].bytes <= (size_t)600 * 512 * 2);
+    assert_true(packing->dtype == WEFT_F32 || l.plan->pack[pack].bytes <= (size_t)600 * 512 * bytes);
     close_level(&l);
 }
 
-static void weights_of_16_bits_stay_small(void **state)
+static void weights_of_small_types_stay_small(void **state)
 {
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         numbers[i] = (float)(i * 7 % 31) / 16 - 1;
     for (size_t k = 0; k < sizeof levels / sizeof *levels; k++) {
-        check_half(levels[k], "bf16", "0", 1, true);
-        check_half(levels[k], "f16", "0", 3, true);
-        check_half(levels[k], "f16", "0", 4, false); /* a small matrix */
-        check_half(levels[k], "f16", "0", 5, false); /* many rows: multiply-adds take longer than reading */
-        check_half(levels[k], "f16", "0.0001", 1, false);
-        check_half(levels[k], "f32", "0", 1, false);
+        check_small(levels[k], WEFT_I8, "0", 1, true);
+        check_small(levels[k], WEFT_I8, "0", 2, true);
+        check_small(levels[k], WEFT_BF16, "0", 1, true);
+        check_small(levels[k], WEFT_F16, "0", 3, true);
+        check_small(levels[k], WEFT_F16, "0", 4, false); /* a small matrix */
+        check_small(levels[k], WEFT_F16, "0", 5, false); /* many rows: multiply-adds take longer than reading */
+        check_small(levels[k], WEFT_F16, "0.0001", 1, false);
+        check_small(levels[k], WEFT_F32, "0", 1, false);
     }
 }
 
@@ -426,7 +428,7 @@ int main(void)
         cmocka_unit_test(the_padding_depends_on_sizes),
         cmocka_unit_test(only_the_padding_depends_on_sizes),
         cmocka_unit_test(nothing_is_kept_where_one_pack_serves_all),
-        cmocka_unit_test(weights_of_16_bits_stay_small),
+        cmocka_unit_test(weights_of_small_types_stay_small),
         cmocka_unit_test(a_remark_says_what_is_kept),
         cmocka_unit_test(what_is_expected_to_be_packed_is),
     };
