@@ -119,6 +119,10 @@ static weft_val pool_steps(struct weft_rewriting *r, weft_node n)
         const weft_dim less = weft_dim_sub(g->dims, step[i], weft_dim_of(1)); /* as the slice rounds it up */
         if (!weft_dim_same(weft_dim_div(g->dims, weft_dim_add(g->dims, from.extent[i], less), step[i]), to.extent[i]))
             return WEFT_NO_VALUE;
+        int64_t low, high; /* where no window is, none of one tap may be asked for in steps of 1 (ceil=1) */
+        weft_dim_range(g->dims, to.extent[i], &low, &high);
+        if (i >= 2 && high < 1)
+            return WEFT_NO_VALUE;
     }
     if (!weft_rewrite_begin(r))
         return WEFT_NO_VALUE;

@@ -27,7 +27,7 @@ bool weft_machine_open(struct weft_machine *machine, const struct weft_machine_o
         for (int threads = most; threads > 0; threads--) {
             struct weft_context_options of = {.size = sizeof of, .threads = threads, .cpu = i ? levels[i] : NULL};
             struct weft_context *context;
-            if (weft_open(&of, &context) != WEFT_OK)
+            if (weft_open(&of, &context) != WEFT_OK || weft_register_drawn(context) != WEFT_OK)
                 return false;
             if (threads == most && context->target.cpu == last && i) { /* no more than the level before */
                 weft_close(context);

@@ -10,7 +10,7 @@ enum weft_noise_amount weft_noise_amount_of(int op)
     case WEFT_OP_bitcast: case WEFT_OP_copysign: case WEFT_OP_select: case WEFT_OP_relu: case WEFT_OP_sort:
     case WEFT_OP_top_k: case WEFT_OP_hardmax: case WEFT_OP_quantize: case WEFT_OP_bernoulli: case WEFT_OP_multinomial:
     case WEFT_OP_max_pool_index: case WEFT_OP_arg_max: case WEFT_OP_arg_min: case WEFT_OP_cast:
-    case WEFT_OP_rand_uniform:
+    case WEFT_OP_rand_uniform: case WEFT_OP_custom: /* draw_custom.c */
         return WEFT_NOISE_NOTHING;
     case WEFT_OP_min: case WEFT_OP_max: case WEFT_OP_reduce_max: case WEFT_OP_reduce_min: case WEFT_OP_max_pool:
     case WEFT_OP_cummax: case WEFT_OP_cummin: case WEFT_OP_clamp: case WEFT_OP_roi_max_pool:

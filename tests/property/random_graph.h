@@ -135,6 +135,9 @@ typedef void weft_generator(struct weft_maker *m, int op);
 #undef DRAWN
 #undef NOT_DRAWN
 
+/* draw_custom.c: registers the functions that drawn graphs call. A status. */
+int weft_register_drawn(struct weft_context *context);
+
 /* draw_finished.c: readers of what a contraction makes, in half of cases. */
 void weft_draw_finished(struct weft_maker *m, weft_node contraction);
 
