@@ -141,7 +141,7 @@ void weft_emit_look_spread(struct weft_emit *e, uint32_t v, const char *element)
         [WEFT_F32] = "const vf v%u = vall(%s);", [WEFT_F16] = "const vf v%u = vfrom_f16((vh){0} + (uint16_t)(%s));",
         [WEFT_BF16] = "const vf v%u = vfrom_bf16((vh){0} + (uint16_t)(%s));",
         [WEFT_BOOL] = "const vi v%u = viall((%s) ? -1 : 0);", [WEFT_I32] = "const vi v%u = viall((int32_t)(%s));"};
-    char line[640], comment[256];
+    char line[760], comment[256];
     weft_emit_comment(e, v, comment, sizeof comment);
     snprintf(line, sizeof line, format[e->form->op[v].dtype], v, element);
     weft_emit_line(e, "%s %s", line, comment);
@@ -191,7 +191,7 @@ void weft_emit_look_vector(struct weft_emit *e, uint32_t v, const char *found)
     static const char *const one[] = {[WEFT_F32] = "%s", [WEFT_F16] = "vfrom_f16(%s)", [WEFT_BF16] = "vfrom_bf16(%s)",
                                       [WEFT_BOOL] = "%s", [WEFT_I32] = "%s"};
     const int dtype = e->form->op[v].dtype;
-    char right[320], comment[256];
+    char right[560], comment[256];
     snprintf(right, sizeof right, one[dtype], found);
     weft_emit_comment(e, v, comment, sizeof comment);
     weft_emit_line(e, "const %s v%u = %s; %s", weft_emit_vector(dtype), v, right, comment);

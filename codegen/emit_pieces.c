@@ -5,14 +5,17 @@
  *   const float *const piece7[] = {t6, t7};
  *   const int64_t part7[] = {first6, end6, first7, end7};
  *
- * A vector that lies inside of one piece is loaded there; what a border goes through is put together by elements. Where
- * the axis that is joined is not the one along which vectors go, a strip has one piece, which its head finds. */
+ * A vector begins in the last piece that has begun where it does. If it ends where stop7 says that this piece does, or
+ * before, it is loaded there; what a border goes through is put together by elements. Where the axis that is joined is
+ * not the one along which vectors go, a strip has one piece, which its head finds. */
 #include "codegen/emit_look.h"
 
 #include "codegen/form_parts.h"
 
 #include <stdio.h>
 #include <string.h>
+
+enum { MOST_PIECES = 16 }; /* what a line of C has room for */
 
 /* What the load falls back on. */
 static uint32_t before(const struct weft_form *form, uint32_t v) { return form->op[v].in[form->op[v].ins - 1]; }
@@ -60,6 +63,8 @@ static bool are_one(const struct weft_form *form, const struct weft_program *p, 
 const char *weft_emit_pieces_refuse(const struct weft_form *form, const struct weft_program *p, uint32_t v)
 {
     bool moves = true;
+    if (weft_emit_pieces(form, v) > MOST_PIECES)
+        return "joins more than 16 pieces";
     for (uint32_t k = weft_emit_pieces(form, v); k-- > 0;) {
         const struct weft_look look = weft_emit_look_of(form, p, piece_at(form, v, k));
         uint32_t number;
@@ -89,6 +94,7 @@ static void print_one(const struct weft_emit *e, uint32_t v, uint32_t pieces, ch
 void weft_emit_pieces_head(struct weft_emit *e, uint32_t v)
 {
     const uint32_t pieces = weft_emit_pieces(e->form, v);
+    const char *const type = weft_emit_element(e->form->op[v].dtype);
     char pointers[WEFT_PROGRAM_ARGUMENTS * 8] = "", bounds[WEFT_PROGRAM_ARGUMENTS * 24] = "", one[1024];
     size_t at = 0, to = 0;
     if (are_one(e->form, e->program, v)) {
@@ -101,23 +107,61 @@ void weft_emit_pieces_head(struct weft_emit *e, uint32_t v)
         at += (size_t)snprintf(pointers + at, sizeof pointers - at, "%st%u", at ? ", " : "", piece);
         to += (size_t)snprintf(bounds + to, sizeof bounds - to, "%sfirst%u, end%u", to ? ", " : "", piece, piece);
     }
-    weft_emit_line(e, "const %s *const piece%u[] = {%s};", weft_emit_element(e->form->op[v].dtype), v, pointers);
+    weft_emit_line(e, "const %s *const piece%u[] = {%s};", type, v, pointers);
     weft_emit_line(e, "const int64_t part%u[] = {%s};", v, bounds);
-    if (is_fixed(e->form, e->program, v))
+    if (is_fixed(e->form, e->program, v)) {
         weft_emit_line(e, "const int only%u = piece_at(part%u, %u);", v, v, pieces);
+        weft_emit_line(e, "const %s *const only_t%u = piece%u[only%u];", type, v, v, v);
+        weft_emit_line(e, "const int64_t stop%u = part%u[2 * only%u] > 0 ? INT64_MIN : part%u[2 * only%u + 1];", v, v,
+                       v, v, v);
+        return;
+    }
+    for (uint32_t k = pieces; k-- > 0;)
+        weft_emit_line(e, "const int64_t stop%u = piece_stop(part%u, %u, %u);", piece_at(e->form, v, k), v, pieces,
+                       pieces - 1 - k);
+}
+
+/* Of each piece, "here >= first7 ? t7 : here >= first6 ? t6 : t5". */
+static void print_choice(const struct weft_emit *e, uint32_t v, const char *what, char *ret, size_t bytes)
+{
+    const uint32_t pieces = weft_emit_pieces(e->form, v);
+    size_t length = 0;
+    for (uint32_t k = 0; k < pieces && length < bytes; k++) {
+        const uint32_t piece = piece_at(e->form, v, k);
+        if (k + 1 < pieces)
+            length += (size_t)snprintf(ret + length, bytes - length, "%s >= first%u ? %s%u : ", e->at, piece, what,
+                                       piece);
+        else
+            snprintf(ret + length, bytes - length, "%s%u", what, piece);
+    }
 }
 
 void weft_emit_pieces_find(struct weft_emit *e, uint32_t v)
 {
+    static const char *const whole[] = {[WEFT_F32] = "vload(u%u + %s)", [WEFT_F16] = "vhload(u%u + %s)",
+                                        [WEFT_BF16] = "vhload(u%u + %s)", [WEFT_BOOL] = "load_mask(u%u + %s)",
+                                        [WEFT_I32] = "viload(u%u + %s)"};
+    static const char *const tail[] = {
+        [WEFT_F32] = "vloadm(u%u + %s, live, 1.f)", [WEFT_F16] = "load_16_tail(u%u + %s, live)",
+        [WEFT_BF16] = "load_16_tail(u%u + %s, live)", [WEFT_BOOL] = "load_mask_tail(u%u + %s, live)",
+        [WEFT_I32] = "load_i32_tail(u%u + %s, live)"};
     const uint32_t pieces = weft_emit_pieces(e->form, v);
-    const char *const word = weft_emit_look_word(e->form->op[v].dtype), *const live = e->tail ? "live" : "LANES";
-    char found[256], fill[32];
+    const int dtype = e->form->op[v].dtype;
+    const char *const live = e->tail ? "live" : "LANES";
+    char found[512], fill[32], from[640], stop[640], loaded[96];
     weft_emit_look_fill(e, piece_at(e->form, v, pieces - 1), fill, sizeof fill);
-    if (is_fixed(e->form, e->program, v))
-        snprintf(found, sizeof found, "%s_joined(piece%u + only%u, part%u + 2 * only%u, 1, %s, %s, %s)", word, v, v, v,
-                 v, e->at, live, fill);
-    else
-        snprintf(found, sizeof found, "%s_joined(piece%u, part%u, %u, %s, %s, %s)", word, v, v, pieces, e->at, live,
-                 fill);
+    if (is_fixed(e->form, e->program, v)) {
+        snprintf(from, sizeof from, "only_t%u", v);
+        snprintf(stop, sizeof stop, "stop%u", v);
+    } else {
+        print_choice(e, v, "t", from, sizeof from);
+        print_choice(e, v, "stop", stop, sizeof stop);
+    }
+    weft_emit_line(e, "const %s *const u%u = %s;", weft_emit_element(dtype), v, from);
+    weft_emit_line(e, "const int64_t until%u = %s;", v, stop);
+    snprintf(loaded, sizeof loaded, (e->tail ? tail : whole)[dtype], v, e->at);
+    snprintf(found, sizeof found,
+             "__builtin_expect(%s + %s <= until%u, 1) ? %s : %s_joined(piece%u, part%u, %u, %s, %s, %s)", e->at, live,
+             v, loaded, weft_emit_look_word(dtype), v, v, pieces, e->at, live, fill);
     weft_emit_look_vector(e, v, found);
 }

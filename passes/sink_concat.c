@@ -23,7 +23,8 @@
  *                                                         %y: f32[N,8] = reshape (concat %p, %q axis=2)
  *
  * It pays if all parts are views, or made by elementwise ops or reductions for the concat alone; the smaller of two may
- * be something else (a product), which then has a step behind it that it had not before. Keeps every bit.
+ * be something else (a product), which then has a step behind it that it had not before. Where nothing makes the parts
+ * and rows of what is computed are reduced, it does not: one group reads the parts and stores no row. Keeps every bit.
  *
  * Why not before layouts are chosen: what is read in pieces is read several times, and the search for layouts takes
  * twenty times as long on graphs with so many ways around.
@@ -124,6 +125,34 @@ static bool gains(const struct weft_graph *g, weft_val part)
             (weft_op_of(g, def)->traits & (WEFT_ELEMENTWISE | WEFT_REDUCTION)));
 }
 
+/* Is what is computed, through elementwise ops alone, reduced along this axis? */
+static bool is_reduced(const struct weft_graph *g, weft_val v, unsigned axis, int depth)
+{
+    bool reduced = false;
+    for (uint32_t use = g->value[v.id].first_use; use && depth > 0 && !reduced; use = g->slot[use - 1].next) {
+        const weft_node n = g->slot[use - 1].node;
+        const struct weft_attr *const axes = weft_attr_find(g, n, WEFT_ATTR_axes);
+        const uint32_t traits = weft_op_of(g, n)->traits;
+        for (unsigned i = 0; traits & WEFT_REDUCTION && axes && i < axes->count; i++)
+            reduced |= weft_dim_is(axes->integers[i], axis);
+        if (traits & WEFT_ELEMENTWISE)
+            reduced |= is_reduced(g, weft_result(g, n, 0), axis, depth - 1);
+    }
+    return reduced;
+}
+
+/* Would one group read all parts where they are, and reduce rows of what it computes? */
+static bool is_for_group(const struct weft_graph *g, weft_node n, const struct weft_parts *parts)
+{
+    bool made = false;
+    for (unsigned i = 0; i < parts->count; i++) {
+        const weft_node def = weft_def(g, parts->part[i]);
+        made |= def.id && !weft_is_const(g, parts->part[i]) && !weft_is_view(g, def);
+    }
+    return !made && !parts->split && parts->layout.axis[parts->layout.axes - 1].axis == (int)parts->axis &&
+           is_reduced(g, weft_result(g, n, 0), parts->axis, WEFT_PARTS_DEPTH);
+}
+
 /* Elements of the whole side by side for each one along the axis, as it lies. */
 static double run_of(const struct weft_graph *g, const struct weft_parts *parts)
 {
@@ -202,6 +231,8 @@ static const char *check(const struct weft_graph *g, weft_node n, unsigned at, s
     bool alike = weft_is_dense(g, whole) && weft_parts_layout(g, parts, whole, &parts->layout);
     if (alike && !pays(g, parts))
         return "not on parts: they are short, or made by other kernels";
+    if (alike && is_for_group(g, n, parts))
+        return "not on parts: rows of it are reduced, by a group that reads the parts";
     for (unsigned i = 0; i < parts->count && alike; i++)
         alike = lies_alike(g, parts->part[i], &parts->type[i], &parts->layout);
     for (unsigned k = 0; k < g->node[n.id].operands && alike; k++)

@@ -43,6 +43,19 @@ static int64_t price_alone(const struct weft_grouping *g, const struct weft_clus
     return ps;
 }
 
+/* A concat all of whose parts are computed in their places takes nothing: a group that looks them up saves nothing. */
+static const char *refuse_in_place(const struct weft_grouping *g, const struct weft_cluster *cluster)
+{
+    for (uint32_t i = 0; i < cluster->count; i++) {
+        const weft_node n = cluster->node[i];
+        if (weft_opcode_of(g->graph, n) == WEFT_OP_concat && copied_of(g, n) == 0)
+            return weft_arena_format(g->formats.arena, "would look up a concat all of whose %lld bytes are computed in "
+                                     "their places", (long long)weft_format_bytes(&g->formats,
+                                                                                  weft_result(g->graph, n, 0)));
+    }
+    return NULL;
+}
+
 /* What others read of it, in memory that its step keeps. */
 static weft_val *list_outs(const struct weft_grouping *g, const struct weft_group_fit *group, uint32_t *ret_count)
 {
@@ -90,7 +103,8 @@ void weft_group_price(struct weft_grouping *g, struct weft_cluster *cluster)
     if (cluster->count < 2)
         return;
     int64_t ps;
-    cluster->why = choose(g, cluster, &cluster->choices, &ps);
+    cluster->why = refuse_in_place(g, cluster);
+    cluster->why = cluster->why ? cluster->why : choose(g, cluster, &cluster->choices, &ps);
     if (cluster->why)
         return;
     if (ps >= cluster->alone)

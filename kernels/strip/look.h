@@ -15,11 +15,20 @@ INLINE int piece_at(const int64_t *bound, int pieces)
         k--;
     return k;
 }
-/* The points [at, at + n). Those of one piece are loaded at once. */
-#define JOINED(name, vector, element, load, tail)                                                                      \
-    static __attribute__((noinline, cold, unused)) void name##_mixed(const element *const *piece,                      \
-                                                                     const int64_t *bound, int pieces, int64_t at,     \
-                                                                     int n, element fill, element *found)              \
+/* Up to where a vector that begins in piece k, and in no later one, is that piece's alone. Nowhere, of the piece that
+ * stands for what lies ahead of all, if that is none's. */
+INLINE int64_t piece_stop(const int64_t *bound, int pieces, int k)
+{
+    int64_t stop = bound[2 * k + 1];
+    for (int later = k + 1; later < pieces; later++)
+        stop = bound[2 * later] < stop ? bound[2 * later] : stop;
+    return k == 0 && bound[0] > 0 ? INT64_MIN : stop;
+}
+/* Points [at, at + n) of all pieces. */
+#define JOINED(name, vector, element, load)                                                                            \
+    static __attribute__((noinline, cold, unused)) void name##_into(const element *const *piece, const int64_t *bound, \
+                                                                    int pieces, int64_t at, int n, element fill,       \
+                                                                    element *found)                                    \
     {                                                                                                                  \
         for (int lane = 0; lane < LANES; lane++) {                                                                     \
             int k = pieces - 1;                                                                                        \
@@ -30,21 +39,14 @@ INLINE int piece_at(const int64_t *bound, int pieces)
     }                                                                                                                  \
     INLINE vector name(const element *const *piece, const int64_t *bound, int pieces, int64_t at, int n, element fill) \
     {                                                                                                                  \
-        UNROLL for (int k = pieces - 1; k >= 0; k--)                                                                   \
-        {                                                                                                              \
-            if (at >= bound[2 * k] && at + n <= bound[2 * k + 1])                                                      \
-                return n == LANES ? load(piece[k] + at) : tail;                                                        \
-            if (at < bound[2 * k + 1] && at + n > bound[2 * k])                                                        \
-                break;                                                                                                 \
-        }                                                                                                              \
         element found[LANES];                                                                                          \
-        name##_mixed(piece, bound, pieces, at, n, fill, found);                                                        \
+        name##_into(piece, bound, pieces, at, n, fill, found);                                                         \
         return load(found);                                                                                            \
     }
-JOINED(floats_joined, vf, float, vload, vloadm(piece[k] + at, n, 1.f))
-JOINED(numbers_joined, vi, int32_t, viload, load_i32_tail(piece[k] + at, n))
-JOINED(halves_joined, vh, uint16_t, vhload, load_16_tail(piece[k] + at, n))
-JOINED(masks_joined, vi, uint8_t, load_mask, load_mask_tail(piece[k] + at, n))
+JOINED(floats_joined, vf, float, vload)
+JOINED(numbers_joined, vi, int32_t, viload)
+JOINED(halves_joined, vh, uint16_t, vhload)
+JOINED(masks_joined, vi, uint8_t, load_mask)
 
 #if LANES == 16
 #define LANES_BACK  15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0

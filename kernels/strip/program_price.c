@@ -20,8 +20,21 @@ static bool is_narrow(const struct weft_program *p)
  * what it takes where a gather does it. C takes a quarter of it (Zen 4, one thread: 8192 rows of 16 added to others 21
  * us, one by one 13; 358,400 single elements added to others 206 us and 151, and where rows share the indices, whose
  * cosine is taken, 562 and 373: the kernel of gathers brings them into range once for all rows). */
-enum { LOOK_NS = 10, LOOK_FOLDED_NS = 4, LOOK_EACH_NS = 1 };
-#define LOOK_TWICE_NS 0.1 /* elements that C repeats in registers: each one twice */
+enum { LOOK_NS = 10, LOOK_FOLDED_NS = 4, LOOK_EACH_NS = 1, QUOTIENT_NS = 20 }; /* that of a line by quotients */
+#define LOOK_TWICE_NS 0.1   /* elements that C repeats in registers: each one twice */
+#define LOOK_PART_NS  0.015 /* of a piece of a concat: each vector asks whether it begins there */
+#define LOOK_DOWN_NS  0.4   /* where columns are folded, each vector of each line finds all pieces anew */
+
+/* Does it go backwards along an axis? Its lines are never one with the next either. */
+static bool is_turned(const struct weft_program *p, int v)
+{
+    bool turned = false;
+    for (int i = 0; i < p->outer_rank; i++)
+        turned |= p->value[v].outer[i] < 0;
+    for (int i = 0; i < p->inner_rank; i++)
+        turned |= p->value[v].inner[i] < 0;
+    return turned && weft_program_is_memory(&p->value[v]);
+}
 
 /* What each element takes that a guard looks up. */
 static double each_ns(const struct weft_program *p, int number)
@@ -34,6 +47,12 @@ static double each_ns(const struct weft_program *p, int number)
                    p->bound[2 * number + 1] == 1 ? LOOK_TWICE_NS : LOOK_EACH_NS;
 }
 
+static double line_ns(const struct weft_program *p, const struct weft_program_op *op)
+{
+    const bool divides = p->guard[op->guard].kind == WEFT_PROGRAM_QUOTIENT;
+    return divides ? QUOTIENT_NS : p->folds ? LOOK_FOLDED_NS : LOOK_NS;
+}
+
 static double look_up_ns(const struct weft_program *p, double length)
 {
     const double points = (double)p->points * (double)p->folded, lines = length > 0 ? points / length : 0;
@@ -42,9 +61,14 @@ static double look_up_ns(const struct weft_program *p, double length)
         double each = 0;
         for (int k = 0; k < p->op[i].guards; k++)
             each += each_ns(p, p->op[i].guard + k);
+        if (p->op[i].part && p->folds && !p->along_inner)
+            each += LOOK_DOWN_NS;
+        ns += p->op[i].part ? points * LOOK_PART_NS : 0;
         if (p->op[i].guards)
-            ns += each > 0 ? points * each : lines * (p->folds ? LOOK_FOLDED_NS : LOOK_NS);
+            ns += each > 0 ? points * each : lines * line_ns(p, &p->op[i]);
     }
+    for (int v = 0; v < p->values; v++)
+        ns += is_turned(p, v) ? lines * (p->folds ? LOOK_FOLDED_NS : LOOK_NS) : 0;
     return ns;
 }
 
