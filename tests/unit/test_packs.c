@@ -283,8 +283,8 @@ static void nothing_is_kept_where_one_pack_serves_all(void **state)
     }
 }
 
-/* Weights that are numbers of `dtype`, i8 or of 16 bits, are packed as such for few rows, with fewer bytes, and serve any
- * number of rows. `one` is no number of such a type; it is added to a weight. */
+/* Weights that are numbers of `dtype`, i8 or of 16 bits, are packed as such for few rows, with fewer bytes, and serve
+ * any number of rows. `one` is no number of such a type; it is added to a weight. */
 static void check_small(const char *cpu, int dtype, const char *one, int64_t hint, bool small)
 {
     char text[500];
