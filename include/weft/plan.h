@@ -38,8 +38,8 @@ struct weft_compile_options {
     uint32_t reserved;
     int64_t constant_bytes;           /* weft_compile computes values that depend on constants alone once, where that
                                          saves time in runs; they may add so many bytes. 0: as many as the graph's
-                                         constants have, those of 8 bits, f16 and bf16 counted as f32, plus 64 MiB; below
-                                         0: none, each run computes them. Values at most 64 KiB larger than their
+                                         constants have, those of 8 bits, f16 and bf16 counted as f32, plus 64 MiB;
+                                         below 0: none, each run computes them. Values at most 64 KiB larger than their
                                          operands are folded in any case and do not count */
     int32_t assume_aligned;           /* enum weft_assume_aligned, for all inputs but those that are listed */
     int32_t reserved2;
