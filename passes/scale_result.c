@@ -9,7 +9,7 @@
  * Weights that were quantised are whole numbers of 8 bits, times a factor that is constant or one for each column. A
  * product is linear in them, so the factor may come last, where it is an epilogue. What is left of the weights is
  * computed while compiling (passes/constants.h), and packed as numbers of 8 bits where few rows wait for them
- * (weft_gemm_wants_small): a quarter of the bytes.
+ * (weft_format_wants_small): a quarter of the bytes.
  *
  * Why not where rows are many: arithmetic is what they take, on weights of f32, and the factor would be one more pass
  * over registers. Why not a kernel that scales what it reads: that is another instruction for each vector of weights,
@@ -19,7 +19,6 @@
  * Needs: nothing. fold_batchnorm, which does the opposite, asks weft_keeps_small_weights.
  * Not done: factors that change along the sums (blocks of rows, as MatMulNBits has), weights in batches, trans_b (one
  * row by columns that lie along the sum is a dot product, which has no loops for small types). */
-#include "kernels/gemm/gemm.h"
 #include "passes/passes.h"
 #include "sched/alias.h"
 #include "sched/format.h"
@@ -86,12 +85,7 @@ static bool is_quantised(const struct weft_graph *g, weft_val v)
 static bool wants_small(struct weft_graph *g, const struct weft_target *target, weft_node n)
 {
     const struct weft_formats f = {.graph = g, .target = target, .arena = &g->root->scratch};
-    struct weft_gemm gemm;
-    if (!weft_step_is_f32(g, n) || !weft_format_gemm(&f, n, 0, 0, 0, &gemm) || gemm.batch != 1)
-        return false;
-    gemm.b_packed = true;
-    weft_gemm_prepare(&gemm, target->threads);
-    return weft_gemm_wants_small(&gemm, target->threads);
+    return weft_step_is_f32(g, n) && weft_format_wants_small(&f, n);
 }
 
 bool weft_keeps_small_weights(struct weft_graph *g, const struct weft_target *target, weft_node n)

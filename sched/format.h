@@ -318,6 +318,9 @@ int64_t weft_format_conv_read_ps(const struct weft_formats *formats, struct weft
 
 /* --- format_product.c --------------------------------------------------------------------------------------------- */
 
+/* Would the kernel of a product of f32 read constant weights in elements smaller than f32 (weft_gemm_wants_small), as
+ * operands lie before layouts are chosen, at the hints? */
+bool weft_format_wants_small(const struct weft_formats *formats, weft_node node);
 /* What a product takes longer to compute into this layout than into the better one, and what it copies of an operand
  * that lies so. */
 int64_t weft_format_product_write_ps(const struct weft_formats *formats, weft_node node, uint32_t result);

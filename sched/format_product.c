@@ -37,6 +37,16 @@ static double products_of(const struct weft_formats *f, weft_node n, struct weft
     return results * (double)p->k * weft_step_gemm_waste(p);
 }
 
+bool weft_format_wants_small(const struct weft_formats *f, weft_node n)
+{
+    struct weft_gemm gemm;
+    if (!weft_format_gemm(f, n, 0, 0, 0, &gemm) || gemm.batch != 1)
+        return false;
+    gemm.b_packed = true;
+    weft_gemm_prepare(&gemm, f->target->threads);
+    return weft_gemm_wants_small(&gemm, f->target->threads);
+}
+
 /* What is less than a step costs decides nothing. */
 static int64_t noticed(const struct weft_formats *f, int64_t ps) { return ps < weft_format_step_ps(f) ? 0 : ps; }
 
