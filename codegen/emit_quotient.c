@@ -33,7 +33,7 @@ const char *weft_emit_quotient_refuse(const struct weft_form *form, const struct
             return "divides an index beside others that may be out of range";
         if (at->terms > 1 || (at->terms && !weft_dim_is_constant(at->term[0].step)))
             return "divides indices that are no multiple of a place";
-        if (at->over > INT32_MAX || (at->terms && (weft_dim_value(at->term[0].step) < 1 ||
+        if (at->over > INT32_MAX / 2 || (at->terms && (weft_dim_value(at->term[0].step) < 1 ||
                                                    weft_dim_value(at->term[0].step) > INT32_MAX / 64)))
             return "divides by large numbers";
         moving += moves;

@@ -171,7 +171,7 @@ static struct weft_custom_call call_of(const struct weft_custom_job *job, const 
                                      .where = "",
                                      .operand = tensor,
                                      .operands = info->operands,
-                                     .result = tensor + info->operands,
+                                     .result = (struct weft_tensor *)tensor + info->operands, /* none is changed */
                                      .results = info->results,
                                      .parameter = parameters ? parameters->reals : NULL,
                                      .parameters = parameters ? parameters->count : 0,
@@ -188,7 +188,8 @@ int32_t weft_custom_parts(const struct weft_custom_job *job)
     const struct weft_custom *const custom = &job->entry->custom;
     const struct weft_custom_call call = call_of(job, job->tensor);
     const int32_t parts = custom->parts ? custom->parts(custom->user, &call) : 1;
-    return parts > 1 ? parts : 1;
+    const int32_t most = WEFT_CUSTOM_MOST_PARTS * job->workers; /* each part is a call */
+    return parts > most ? most : parts > 1 ? parts : 1;
 }
 
 size_t weft_custom_own_scratch(const struct weft_custom_job *job)

@@ -49,6 +49,7 @@ bool weft_custom_axes(const struct weft_custom_entry *entry, unsigned i, unsigne
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
+enum { WEFT_CUSTOM_MOST_PARTS = 64 }; /* for each worker */
 /* A call with concrete tensors, operands and then results, with what they are told of besides. */
 struct weft_custom_job {
     const struct weft_custom_entry *entry;

@@ -26,7 +26,10 @@
 
 #include <math.h>
 
-enum { DEPTH = 16 }; /* nodes between integers and weights */
+enum { DEPTH = 16, MOST_VALUES = 256 }; /* nodes between integers and weights; values that are looked at */
+#define MOST_WHOLE   0x1p32
+#define MOST_FACTOR  0x1p64
+#define LEAST_FACTOR 0x1p-64
 
 /* --- whole numbers ------------------------------------------------------------------------------------------------ */
 
@@ -41,14 +44,15 @@ static bool is_whole_constant(const struct weft_graph *g, weft_val v)
     struct weft_element element;
     if (!weft_dtype_is_float(weft_type_of(g, v)->dtype))
         return true;
-    return weft_const_splat(g, v, &element) && element.real == floor(element.real);
+    return weft_const_splat(g, v, &element) && element.real == floor(element.real) && fabs(element.real) <= MOST_WHOLE;
 }
 
-/* Is v made of integer constants, by what keeps them whole? Recursion is at most `depth` deep. */
-static bool is_whole(const struct weft_graph *g, weft_val v, int depth)
+/* Is v made of integer constants, by what keeps them whole? Recursion is at most `depth` deep, and
+ * looks at `*left` values. */
+static bool is_whole(const struct weft_graph *g, weft_val v, int depth, int *left)
 {
     const weft_node n = weft_def(g, v);
-    if (!n.id || depth == 0 || weft_is_decided(g, n))
+    if (!n.id || depth == 0 || --*left < 0 || weft_is_decided(g, n))
         return false;
     if (weft_is_const(g, v))
         return is_whole_constant(g, v);
@@ -64,15 +68,16 @@ static bool is_whole(const struct weft_graph *g, weft_val v, int depth)
             return false;
     }
     bool whole = true;
-    for (unsigned i = 0; i < g->node[n.id].operands; i++)
-        whole = whole && is_whole(g, weft_operand(g, n, i), depth - 1);
+    for (unsigned i = 0; i < g->node[n.id].operands && whole; i++)
+        whole = is_whole(g, weft_operand(g, n, i), depth - 1, left);
     return whole;
 }
 
 /* Whole numbers that come from integers of 8 bits: a difference from a zero point may have 9. */
 static bool is_quantised(const struct weft_graph *g, weft_val v)
 {
-    if (weft_is_const(g, v) || !is_whole(g, v, DEPTH))
+    int left = MOST_VALUES;
+    if (weft_is_const(g, v) || !is_whole(g, v, DEPTH, &left))
         return false;
     while (!is_small_integer(g, v) && !weft_is_const(g, v))
         v = weft_operand(g, weft_def(g, v), 0);
@@ -101,13 +106,20 @@ struct scaling {
     weft_val weights, factor; /* the factor: a uniform constant, or a constant vector of one for each column */
 };
 
+/* Whole numbers times such a factor neither overflow nor lose bits: scaled weights are what the text says they are. NaN
+ * is none. */
+static bool is_harmless(double factor)
+{
+    return factor == 0 || (fabs(factor) >= LEAST_FACTOR && fabs(factor) <= MOST_FACTOR);
+}
+
 /* Is v the same in each column, and constant? */
 static bool is_factor(struct weft_graph *g, weft_val v, int column_axis, struct scaling *ret)
 {
     struct weft_element element;
     if (weft_const_splat(g, v, &element)) {
         ret->factor = v;
-        return isfinite(element.real) != 0;
+        return is_harmless(element.real);
     }
     const weft_node def = weft_def(g, v);
     if (!def.id || weft_opcode_of(g, def) != WEFT_OP_bcast)
@@ -119,11 +131,11 @@ static bool is_factor(struct weft_graph *g, weft_val v, int column_axis, struct 
         return false;
     const int64_t columns = weft_dim_value(type->extent[0]);
     double *const factor = weft_new(&g->root->scratch, double, columns);
-    bool finite = true;
+    bool harmless = true;
     weft_read_reals(g, ret->factor, factor);
     for (int64_t i = 0; i < columns; i++)
-        finite &= isfinite(factor[i]) != 0;
-    return finite;
+        harmless &= is_harmless(factor[i]);
+    return harmless;
 }
 
 static bool find_scaling(struct weft_graph *g, weft_node n, struct scaling *ret)

@@ -115,6 +115,13 @@ static bool is_pack(const char *name)
     return size > 0 && strcmp(name + hash + 1 + size, ".pack") == 0;
 }
 
+/* As make_temporary names them. */
+static bool is_temporary(const char *name)
+{
+    return strncmp(name, "tmp-", 4) == 0 && strspn(name + 4, "0123456789abcdef") == HASH_DIGITS &&
+           name[4 + HASH_DIGITS] == '\0';
+}
+
 /* What all packs take, and the name of the one that was mapped longest ago; removes what writers that died left. */
 static uint64_t survey(const struct weft_pack_folder *folder, char oldest[NAME_BYTES])
 {
@@ -125,9 +132,9 @@ static uint64_t survey(const struct weft_pack_folder *folder, char oldest[NAME_B
     oldest[0] = '\0';
     for (const struct dirent *e; entries && (e = readdir(entries));) {
         struct stat status;
-        const bool pack = is_pack(e->d_name), temporary = strncmp(e->d_name, "tmp-", 4) == 0;
+        const bool pack = is_pack(e->d_name), temporary = is_temporary(e->d_name);
         if ((!pack && !temporary) || strlen(e->d_name) >= NAME_BYTES ||
-            fstatat(folder->file, e->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+            fstatat(folder->file, e->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode))
             continue;
         if (temporary && time(NULL) - status.st_mtime > STALE_SECONDS)
             unlinkat(folder->file, e->d_name, 0);
@@ -155,7 +162,7 @@ static bool make_room(const struct weft_pack_folder *folder, size_t bytes)
     if (bytes > folder->limit)
         return false;
     while (survey(folder, oldest) > folder->limit - bytes)
-        if (!oldest[0] || unlinkat(folder->file, oldest, 0) != 0)
+        if (!oldest[0] || (unlinkat(folder->file, oldest, 0) != 0 && errno != ENOENT)) /* another process was faster */
             return false;
     return true;
 }
@@ -193,7 +200,7 @@ static int make_temporary(const struct weft_pack_folder *folder, char name[NAME_
         if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
             return -1;
         snprintf(name, NAME_BYTES, "tmp-%016" PRIx64 "%016" PRIx64, random[0], random[1]);
-        const int file = openat(folder->file, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        const int file = openat(folder->file, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
         if (file >= 0 || errno != EEXIST)
             return file;
     }
@@ -203,7 +210,10 @@ static int make_temporary(const struct weft_pack_folder *folder, char name[NAME_
 /* 0, or an errno. */
 static int write_all(int file, const char *data, size_t bytes)
 {
-    const int error = posix_fallocate(file, 0, (off_t)bytes); /* a full disk shows here, and not as a signal */
+    int error;
+    do
+        error = posix_fallocate(file, 0, (off_t)bytes); /* a full disk shows here, and not as a signal */
+    while (error == EINTR);
     if (error && error != EOPNOTSUPP && error != EINVAL)
         return error;
     for (size_t done = 0; done < bytes;) {
@@ -217,7 +227,21 @@ static int write_all(int file, const char *data, size_t bytes)
     return 0;
 }
 
-static int write_file(const struct weft_pack_folder *folder, const char *name, const void *data, size_t bytes)
+/* Gives a written file its name. If another process did so in the meantime, its file is the one that all map, unless it
+ * is damaged: `*ret_mapped`. Without hard links the last file that is written takes the name. 0, or an errno. */
+static int publish(const struct weft_pack_folder *folder, const char *temporary, const char *name, const void *data,
+                   size_t bytes, void **ret_mapped)
+{
+    if (linkat(folder->file, temporary, folder->file, name, 0) == 0)
+        return 0;
+    if (errno == EEXIST)
+        *ret_mapped = map_equal(folder, name, data, bytes);
+    return *ret_mapped || renameat(folder->file, temporary, folder->file, name) == 0 ? 0 : errno;
+}
+
+/* Writes the file, and maps it or an equal one. 0, or an errno. */
+static int write_file(const struct weft_pack_folder *folder, const char *name, const void *data, size_t bytes,
+                      void **ret_mapped)
 {
     char temporary[NAME_BYTES];
     const int file = make_temporary(folder, temporary);
@@ -226,10 +250,10 @@ static int write_file(const struct weft_pack_folder *folder, const char *name, c
     int error = write_all(file, data, bytes);
     if (close(file) != 0 && !error)
         error = errno;
-    if (!error && renameat(folder->file, temporary, folder->file, name) != 0)
-        error = errno;
-    if (error)
-        unlinkat(folder->file, temporary, 0);
+    error = error ? error : publish(folder, temporary, name, data, bytes, ret_mapped);
+    unlinkat(folder->file, temporary, 0); /* its other name, if it got one by a link */
+    if (!error && !*ret_mapped)
+        *ret_mapped = map_equal(folder, name, data, bytes);
     return error;
 }
 
@@ -256,8 +280,7 @@ void *weft_pack_folder_map(struct weft_context *context, const void *data, size_
         warn(context, "the folder may not hold so many bytes (WEFT_PACKS_BYTES)");
         return NULL;
     }
-    const int error = write_file(folder, name, data, bytes);
-    mapped = error ? NULL : map_equal(folder, name, data, bytes);
+    const int error = write_file(folder, name, data, bytes, &mapped);
     if (!mapped)
         warn(context, error ? strerror(error) : "a file that was just written cannot be mapped");
     return mapped;

@@ -9,10 +9,13 @@
  *   <32 hex digits>-<bytes, in hex>.pack    the bytes of a pack, and nothing else
  *   tmp-<hex digits>                        one that is being written
  *
- * Files come under their names by a rename, so processes need no lock. A file that is removed lives as long as it is
- * mapped. Files take at most WEFT_PACKS_BYTES (a number, which K, M or G may follow; 64G): those that were mapped
- * longest ago go first. The folder is made for the user alone (0700), and refused if it is a symbolic link, belongs to
- * somebody else or may be written by group or others; so is each file in it.
+ * Files come under their names by a link: of processes that write equal packs at the same time, the first one's file is
+ * the one that all map. No lock is needed. Files with a name take at most WEFT_PACKS_BYTES (a number, which K, M or G
+ * may follow; 64G): those that were mapped longest ago lose their names first, though a process may have them mapped
+ * still; a file without a name lives as long as it is mapped. Nobody may write to a file or cut it short (they are made
+ * read-only): that reaches the processes that have mapped it, by a signal or as other weights. The folder is made for
+ * the user alone (0700), and refused if it is a symbolic link, belongs to somebody else or may be written by group or
+ * others; so is each file in it.
  *
  * Mapped files have small pages where weft's own memory has huge ones (bench/README.md, "Memory", says what that
  * costs). A folder in a tmpfs that is mounted with huge=advise, or within_size, has both. */

@@ -63,7 +63,8 @@ struct weft_context_options {
                           name the folder have in memory once; made (for the user alone) if it is not there. "": none;
                           NULL: WEFT_PACKS, else none. One that is not the user's alone to write is refused
                           (WEFT_ERR_ARGUMENT). Files there take at most $WEFT_PACKS_BYTES (64G; those mapped longest
-                          ago go first), and may be removed at any time */
+                          ago are removed first; what a process has mapped stays in its memory), and may be removed
+                          at any time, but not written or cut short: that reaches whoever has them mapped */
 };
 
 /* Opens a context; `options` may be NULL. Wrong options give WEFT_ERR_ARGUMENT, with a message to `diagnose`. A file

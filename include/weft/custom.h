@@ -71,7 +71,7 @@ struct weft_custom_call {
                                                cost */
     const struct weft_tensor *operand;      /* read-only */
     size_t operands;
-    const struct weft_tensor *result;       /* `results` of them; the function fills their data, of parts their share */
+    struct weft_tensor *result;             /* `results` of them; the function fills their data, of parts their share */
     const double *parameter;
     size_t parameters;
     char *message;                          /* filled by the function on error: what went wrong */
@@ -127,8 +127,9 @@ struct weft_custom {
      * refused. Outputs that the node does not have are computed and dropped. Needs `type`. NULL: none. */
     const char *domain, *op;                /* "acme", "TopTwo"; "" or "ai.onnx": ONNX's own */
     /* Into how many parts the work is cut for arrays of these sizes (data is NULL), where `call->workers` could do
-     * them; asked whenever sizes are new, by any thread. Parts write different elements. A call for which something has
-     * to be copied is one part. NULL or less than 1: one, so that one thread makes the call. */
+     * them, at most 64 for each worker; asked whenever sizes are new, by any thread. Parts write different elements. A
+     * call for which something has to be copied is one part. NULL or less than 1: one, so that one thread makes the
+     * call. */
     int32_t (*parts)(void *user, const struct weft_custom_call *call);
     /* How many bytes of scratch memory each worker needs for that. NULL: none. */
     size_t (*scratch)(void *user, const struct weft_custom_call *call);

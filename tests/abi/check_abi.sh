@@ -50,6 +50,11 @@ for old in "$here"/[0-9]*; do
         "-Wl,-rpath,$folder" && "$work/program"
     outcome "a program of $version runs" $?
 
+    # shellcheck disable=SC2086
+    $cc -std=c17 -Wall -Wextra -Werror -I"$source/include" "$here/program.c" -o "$work/program" "$library" \
+        "-Wl,-rpath,$folder" && "$work/program"
+    outcome "the sources of that program build against the headers of today" $?
+
     sed -n "s/^WEFT_API [^(]*[ *]\(weft_[a-z0-9_]*\)(.*/\1/p" "$old/weft/weft.h" | while read -r name; do
         has=$(sed -n "s/^$name@@WEFT_//p" "$work/symbols")
         [ -n "$has" ] && [ "$(printf '%s\n' "$has" "$version" | sort -V | tail -n 1)" = "$version" ] ||

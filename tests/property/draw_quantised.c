@@ -52,7 +52,7 @@ void weft_draw_quantised(struct weft_maker *m)
     w = make(m, WEFT_OP_cast, w, WEFT_NO_VALUE, 0, NULL, &type);
     const weft_val scale = factor(m, &type);
     w = weft_draw(m, 6) ? make(m, WEFT_OP_mul, w, scale, 0, NULL, NULL) : w;
-    const struct weft_type rows = {.dtype = WEFT_F32, .rank = 2, .extent = {weft_dim_of(1 + weft_draw(m, 5)),
+    const struct weft_type rows = {.dtype = WEFT_F32, .rank = 2, .extent = {weft_dim_of(1 + weft_draw(m, 3)),
                                    weft_dim_of(TERMS)}};
     const weft_val x = weft_obtain(m, &rows);
     const struct weft_attr attr[] = {weft_attr_of_int(WEFT_ATTR_trans_a, 0), weft_attr_of_int(WEFT_ATTR_trans_b, 0)};

@@ -5,7 +5,11 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { ROWS = 256, COLUMNS = 192, BYTES = ROWS * COLUMNS * (int)sizeof(float) };
@@ -122,6 +126,7 @@ static void a_damaged_file_is_written_anew(void **state)
     weft_plan_destroy(plan);
     assert_int_equal(find_file(path), 1);
     assert_int_equal(stat(path, &old), 0);
+    assert_int_equal(chmod(path, 0600), 0);
     const int file = open(path, O_WRONLY);
     assert_int_equal(pwrite(file, "damage", 6, BYTES / 2), 6);
     close(file);
@@ -131,9 +136,113 @@ static void a_damaged_file_is_written_anew(void **state)
     assert_int_equal(find_file(path), 1);
     assert_int_equal(stat(path, &new), 0);
     assert_true(new.st_ino != old.st_ino);
-    assert_int_equal(new.st_mode & 0777, 0600);
+    assert_int_equal(new.st_mode & 0777, 0400);
     weft_plan_destroy(plan);
     weft_close(context);
+}
+
+/* In the place of the pack's file: what is mapped anyway is a new file with the right bytes. */
+static void files_that_cannot_be_trusted_are_replaced(void **state)
+{
+    static float before[8 * COLUMNS], after[8 * COLUMNS];
+    struct weft_context *context;
+    struct stat status;
+    char path[320], aside[400];
+    assert_int_equal(open_with(folder, &context), WEFT_OK);
+    struct weft_plan *plan = plan_of(context, 7);
+    mapped_bytes(plan, before);
+    weft_plan_destroy(plan);
+    assert_int_equal(find_file(path), 1);
+    snprintf(aside, sizeof aside, "%s-aside", folder);
+    for (int kind = 0; kind < 4; kind++) {
+        if (kind == 0)
+            assert_int_equal(chmod(path, 0660), 0); /* its group may write it */
+        else if (kind == 1)
+            assert_int_equal(rename(path, aside) | symlink(aside, path), 0);
+        else if (kind == 2)
+            assert_int_equal(unlink(path) | mkfifo(path, 0600), 0);
+        else
+            assert_int_equal(chmod(path, 0600) | truncate(path, BYTES / 2), 0);
+        plan = plan_of(context, 7);
+        assert_true(mapped_bytes(plan, after) >= BYTES);
+        assert_memory_equal(before, after, sizeof before);
+        assert_int_equal(lstat(path, &status), 0);
+        assert_true(S_ISREG(status.st_mode) && (status.st_mode & 0777) == 0400 && status.st_size >= BYTES);
+        weft_plan_destroy(plan);
+    }
+    unlink(aside);
+    weft_close(context);
+}
+
+static void set_old(const char *path)
+{
+    const struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
+}
+
+static void make_old_file(const char *name, char path[320])
+{
+    snprintf(path, 320, "%s/%s", folder, name);
+    const int file = open(path, O_WRONLY | O_CREAT, 0600);
+    assert_true(file >= 0);
+    close(file);
+    set_old(path);
+}
+
+/* Of what is there besides packs, only files as weft names them while it writes go, an hour after. */
+static void files_of_others_stay(void **state)
+{
+    struct weft_context *context;
+    char notes[320], mine[320], named[320];
+    make_old_file("tmp-notes.txt", notes);
+    make_old_file("tmp-0123456789abcdef0123456789abcdef", mine);
+    snprintf(named, sizeof named, "%s/0123456789abcdef0123456789abcdef-1.pack", folder);
+    assert_int_equal(mkdir(named, 0700), 0);
+    set_old(named);
+    setenv("WEFT_PACKS_BYTES", "250K", 1);
+    assert_int_equal(open_with(folder, &context), WEFT_OK);
+    for (int seed = 8; seed < 10; seed++)
+        weft_plan_destroy(plan_of(context, seed));
+    assert_string_equal(said, "");
+    assert_int_equal(access(notes, F_OK), 0);
+    assert_int_not_equal(access(mine, F_OK), 0);
+    assert_int_equal(rmdir(named), 0);
+    unsetenv("WEFT_PACKS_BYTES");
+    weft_close(context);
+}
+
+/* Processes that write the same pack at the same time map one file: it has its name still when all have mapped it. */
+static void processes_that_start_together_share(void **state)
+{
+    enum { PROCESSES = 6 };
+    _Atomic int *const meeting = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(meeting != MAP_FAILED);
+    for (int i = 0; i < PROCESSES; i++) {
+        if (fork() != 0)
+            continue;
+        struct weft_context *context;
+        bool right = open_with(folder, &context) == WEFT_OK;
+        for (meeting[0]++; meeting[0] < PROCESSES;)
+            sched_yield();
+        struct weft_plan *const plan = plan_of(context, 11);
+        for (meeting[1]++; meeting[1] < PROCESSES;)
+            sched_yield();
+        char line[512], name[320];
+        struct stat status;
+        unsigned long inode = 0;
+        right = right && find_file(name) == 1 && stat(name, &status) == 0;
+        FILE *const maps = fopen("/proc/self/maps", "r");
+        while (maps && fgets(line, sizeof line, maps))
+            if (strstr(line, folder) && sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1)
+                right = right && inode == status.st_ino;
+        weft_plan_destroy(plan);
+        _exit(right && inode ? 0 : 1);
+    }
+    for (int i = 0, status; i < PROCESSES; i++) {
+        assert_true(wait(&status) > 0);
+        assert_int_equal(status, 0);
+    }
+    munmap((void *)meeting, 4096);
 }
 
 static void files_are_bounded(void **state)
@@ -209,7 +318,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_folder_that_is_gone_is_a_warning, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(contexts_map_one_file, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(files_are_bounded, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(files_of_others_stay, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(files_that_cannot_be_trusted_are_replaced, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(folders_of_others_are_refused, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(processes_that_start_together_share, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
