@@ -33,6 +33,12 @@ static bool is_number(const struct weft_graph *g, weft_val v)
     return constant && constant->kind == WEFT_CONST_SPLAT;
 }
 
+bool weft_is_looked_up(int op)
+{
+    return op == WEFT_OP_gather || op == WEFT_OP_pad || op == WEFT_OP_concat || op == WEFT_OP_flip ||
+           op == WEFT_OP_resize;
+}
+
 /* Pieces of equal elements are no arrays, and mostly paddings. */
 static const char *refuse_pieces(const struct weft_graph *g, weft_node n)
 {
@@ -83,8 +89,7 @@ static const char *kind_of(const struct weft_members *m, weft_node n, uint8_t *r
         *ret_kind = WEFT_MEMBER_SCAN;
         return weft_along_supports(WEFT_K_CUMSUM, in) ? NULL : "no scan kernel takes these element types";
     }
-    if (op == WEFT_OP_gather || op == WEFT_OP_pad || op == WEFT_OP_concat || op == WEFT_OP_flip ||
-        op == WEFT_OP_resize) {
+    if (weft_is_looked_up(op)) {
         *ret_kind = WEFT_MEMBER_LOOK_UP;
         return refuse_look_up(g, n);
     }

@@ -6,6 +6,7 @@
  * update of what is behind it is not seen; what was compiled before is right all the same. */
 #include "codegen/compiler_parts.h"
 #include "ir/text.h"
+#include "ir/user_folder.h"
 #include "kernels/kernels.h"
 
 #include <stdatomic.h>
@@ -140,24 +141,11 @@ static void find_compiler(struct weft_compiler *compiler, const struct weft_comp
         compiler->command[0] = '\0';
 }
 
-/* "64M". False for what is no size. */
-static bool read_bytes(const char *text, uint64_t *ret_bytes)
-{
-    const size_t digits = strspn(text, "0123456789");
-    const char unit = text[digits];
-    const int shift = unit == 'K' ? 10 : unit == 'M' ? 20 : unit == 'G' ? 30 : 0;
-    if (digits == 0 || digits > 12 || text[digits + (shift > 0)])
-        return false;
-    const uint64_t number = strtoull(text, NULL, 10);
-    *ret_bytes = number << shift;
-    return *ret_bytes >> shift == number;
-}
-
 static uint64_t find_limit(struct weft_context *context, uint64_t given)
 {
     const char *const text = secure_getenv("WEFT_CACHE_BYTES");
     uint64_t bytes = USUAL_LIMIT;
-    if (!given && text && *text && !read_bytes(text, &bytes))
+    if (!given && text && *text && !weft_user_folder_bytes(text, &bytes))
         weft_note(context, WEFT_WARNING, &(struct weft_place){.file = "WEFT_CACHE_BYTES"},
                   "the most bytes of compiled code in the cache are what it takes, 64M for instance; 256M is taken");
     return given ? given : bytes;

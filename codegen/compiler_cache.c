@@ -15,6 +15,7 @@
  * and go atomically without a lock, and a name that is gone is a source to be compiled. The time of change is the time
  * of last use, which all names of a file share. Where there are no hard links, a file keeps the first of its names. */
 #include "codegen/compiler_parts.h"
+#include "ir/user_folder.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -42,13 +43,6 @@ struct seal {
 };
 
 /* --- what may be trusted ------------------------------------------------------------------------------------------ */
-
-static const char *distrust(const struct stat *status)
-{
-    return status->st_uid != geteuid()             ? "belongs to another user"
-           : status->st_mode & (S_IWGRP | S_IWOTH) ? "may be written by its group or by others"
-                                                   : NULL;
-}
 
 /* The hash of the first `bytes` bytes. */
 static bool hash_file(int file, off_t bytes, XXH128_canonical_t *ret_hash)
@@ -119,20 +113,14 @@ static bool find_path(const char *given, char path[PATH_MAX])
         length = snprintf(path, PATH_MAX, "%s/weft", cache);
     else if (home && home[0] == '/')
         length = snprintf(path, PATH_MAX, "%s/.cache/weft", home);
-    while (length > 1 && length < PATH_MAX && path[length - 1] == '/') /* behind a slash, a link would be followed */
-        path[--length] = '\0';
-    return length > 0 && length < PATH_MAX;
-}
-
-static void refuse(struct weft_cache *cache, const char *why)
-{
-    snprintf(cache->refused, sizeof cache->refused, "no cache for compiled code: %.400s %s", cache->path, why);
-    weft_cache_close(cache);
+    if (length <= 0 || length >= PATH_MAX)
+        return false;
+    weft_user_folder_trim(path);
+    return true;
 }
 
 void weft_cache_open(struct weft_cache *cache, struct weft_context *context, const char *folder, uint64_t limit)
 {
-    struct stat status;
     *cache = (struct weft_cache){.context = context, .folder = -1, .limit = limit};
     if (!find_path(folder, cache->path)) {
         snprintf(cache->refused, sizeof cache->refused,
@@ -140,15 +128,10 @@ void weft_cache_open(struct weft_cache *cache, struct weft_context *context, con
         return;
     }
     make_folders(cache->path);
-    cache->folder = open(cache->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    const int error = errno;
+    const char *why;
+    cache->folder = weft_user_folder_open(cache->path, &why);
     if (cache->folder < 0)
-        refuse(cache, lstat(cache->path, &status) == 0 && S_ISLNK(status.st_mode) ? "is a symbolic link"
-                                                                                  : strerror(error));
-    else if (fstat(cache->folder, &status) != 0)
-        refuse(cache, strerror(errno));
-    else if (distrust(&status))
-        refuse(cache, distrust(&status));
+        snprintf(cache->refused, sizeof cache->refused, "no cache for compiled code: %.400s %s", cache->path, why);
 }
 
 void weft_cache_close(struct weft_cache *cache)
@@ -178,7 +161,8 @@ bool weft_cache_find(const struct weft_cache *cache, const char *key, struct wef
     const int file = openat(cache->folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (file < 0)
         return false;
-    if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) && !distrust(&status) && status.st_size <= MOST_BYTES) {
+    if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) && !weft_distrust(&status) &&
+        status.st_size <= MOST_BYTES) {
         const struct weft_object object = {.file = file, .device = status.st_dev, .inode = status.st_ino};
         if (known(user, &object) || is_sealed(file, status.st_size)) {
             futimens(file, NULL);
@@ -239,19 +223,10 @@ static int by_use(const void *a, const void *b)
     return (x->inode > y->inode) - (x->inode < y->inode);
 }
 
-static DIR *list(int folder)
-{
-    const int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *const entries = own < 0 ? NULL : fdopendir(own);
-    if (!entries && own >= 0)
-        close(own);
-    return entries;
-}
-
 static void remove_folder(int parent, const char *name)
 {
     const int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *const entries = folder < 0 ? NULL : list(folder);
+    DIR *const entries = folder < 0 ? NULL : weft_user_folder_list(folder);
     for (const struct dirent *e; entries && (e = readdir(entries));)
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 && unlinkat(folder, e->d_name, 0) != 0)
             unlinkat(folder, e->d_name, AT_REMOVEDIR);
@@ -281,7 +256,7 @@ static struct name *list_names(const struct weft_cache *cache, size_t *ret_count
 {
     struct name *name = NULL;
     size_t count = 0;
-    DIR *const entries = list(cache->folder);
+    DIR *const entries = weft_user_folder_list(cache->folder);
     for (const struct dirent *e; entries && (e = readdir(entries));) {
         struct stat status;
         const bool object = is_object(e->d_name), temporary = strncmp(e->d_name, "tmp-", 4) == 0;
@@ -339,7 +314,7 @@ static bool make_temporary(struct weft_temporary *temporary)
             return false;
         }
         temporary->folder = openat(temporary->parent, temporary->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (temporary->folder >= 0 && fstat(temporary->folder, &status) == 0 && !distrust(&status))
+        if (temporary->folder >= 0 && fstat(temporary->folder, &status) == 0 && !weft_distrust(&status))
             return true;
         errno = temporary->folder < 0 ? errno : EPERM;
         return false;

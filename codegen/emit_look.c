@@ -198,18 +198,23 @@ void weft_emit_look_vector(struct weft_emit *e, uint32_t v, const char *found)
     e->made[v] = true;
 }
 
-/* What lies side by side from t on. */
-static void load(struct weft_emit *e, uint32_t v)
+void weft_emit_look_load(const struct weft_emit *e, int dtype, const char *pointer, char *ret, size_t bytes)
 {
     static const char *const whole[] = {
-        [WEFT_F32] = "vload(t%u + %s)", [WEFT_F16] = "vhload(t%u + %s)", [WEFT_BF16] = "vhload(t%u + %s)",
-        [WEFT_BOOL] = "load_mask(t%u + %s)", [WEFT_I32] = "viload(t%u + %s)"};
+        [WEFT_F32] = "vload(%s + %s)", [WEFT_F16] = "vhload(%s + %s)", [WEFT_BF16] = "vhload(%s + %s)",
+        [WEFT_BOOL] = "load_mask(%s + %s)", [WEFT_I32] = "viload(%s + %s)"};
     static const char *const tail[] = {
-        [WEFT_F32] = "vloadm(t%u + %s, live, 1.f)", [WEFT_F16] = "load_16_tail(t%u + %s, live)",
-        [WEFT_BF16] = "load_16_tail(t%u + %s, live)", [WEFT_BOOL] = "load_mask_tail(t%u + %s, live)",
-        [WEFT_I32] = "load_i32_tail(t%u + %s, live)"};
-    char found[256];
-    snprintf(found, sizeof found, (e->tail ? tail : whole)[e->form->op[v].dtype], v, e->at);
+        [WEFT_F32] = "vloadm(%s + %s, live, 1.f)", [WEFT_F16] = "load_16_tail(%s + %s, live)",
+        [WEFT_BF16] = "load_16_tail(%s + %s, live)", [WEFT_BOOL] = "load_mask_tail(%s + %s, live)",
+        [WEFT_I32] = "load_i32_tail(%s + %s, live)"};
+    snprintf(ret, bytes, (e->tail ? tail : whole)[dtype], pointer, e->at);
+}
+
+static void load(struct weft_emit *e, uint32_t v)
+{
+    char pointer[16], found[256];
+    snprintf(pointer, sizeof pointer, "t%u", v);
+    weft_emit_look_load(e, e->form->op[v].dtype, pointer, found, sizeof found);
     weft_emit_look_vector(e, v, found);
 }
 

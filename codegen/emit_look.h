@@ -28,6 +28,9 @@ void weft_emit_look_fill(const struct weft_emit *e, uint32_t value, char *ret, s
  * they return. */
 const char *weft_emit_look_word(int dtype);
 void weft_emit_look_vector(struct weft_emit *e, uint32_t value, const char *found);
+/* Text of a load of one vector, without widening, of what lies side by side from a pointer on: `pointer` is its name in
+ * the C that is emitted. */
+void weft_emit_look_load(const struct weft_emit *e, int dtype, const char *pointer, char *ret, size_t bytes);
 /* One element, in all lanes. */
 void weft_emit_look_spread(struct weft_emit *e, uint32_t value, const char *element);
 

@@ -138,17 +138,10 @@ static void print_choice(const struct weft_emit *e, uint32_t v, const char *what
 
 void weft_emit_pieces_find(struct weft_emit *e, uint32_t v)
 {
-    static const char *const whole[] = {[WEFT_F32] = "vload(u%u + %s)", [WEFT_F16] = "vhload(u%u + %s)",
-                                        [WEFT_BF16] = "vhload(u%u + %s)", [WEFT_BOOL] = "load_mask(u%u + %s)",
-                                        [WEFT_I32] = "viload(u%u + %s)"};
-    static const char *const tail[] = {
-        [WEFT_F32] = "vloadm(u%u + %s, live, 1.f)", [WEFT_F16] = "load_16_tail(u%u + %s, live)",
-        [WEFT_BF16] = "load_16_tail(u%u + %s, live)", [WEFT_BOOL] = "load_mask_tail(u%u + %s, live)",
-        [WEFT_I32] = "load_i32_tail(u%u + %s, live)"};
     const uint32_t pieces = weft_emit_pieces(e->form, v);
     const int dtype = e->form->op[v].dtype;
     const char *const live = e->tail ? "live" : "LANES";
-    char found[512], fill[32], from[640], stop[640], loaded[96];
+    char found[512], fill[32], from[640], stop[640], loaded[96], pointer[16];
     weft_emit_look_fill(e, piece_at(e->form, v, pieces - 1), fill, sizeof fill);
     if (is_fixed(e->form, e->program, v)) {
         snprintf(from, sizeof from, "only_t%u", v);
@@ -159,7 +152,8 @@ void weft_emit_pieces_find(struct weft_emit *e, uint32_t v)
     }
     weft_emit_line(e, "const %s *const u%u = %s;", weft_emit_element(dtype), v, from);
     weft_emit_line(e, "const int64_t until%u = %s;", v, stop);
-    snprintf(loaded, sizeof loaded, (e->tail ? tail : whole)[dtype], v, e->at);
+    snprintf(pointer, sizeof pointer, "u%u", v);
+    weft_emit_look_load(e, dtype, pointer, loaded, sizeof loaded);
     snprintf(found, sizeof found,
              "__builtin_expect(%s + %s <= until%u, 1) ? %s : %s_joined(piece%u, part%u, %u, %s, %s, %s)", e->at, live,
              v, loaded, weft_emit_look_word(dtype), v, v, pieces, e->at, live, fill);

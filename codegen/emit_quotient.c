@@ -1,26 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* emit_quotient.c: C for loads whose indices are places divided by a number: resizes to nearest elements. What is the
- * same along a strip moves the pointer t7 there; along a strip, slow7 is where it begins, and each element is repeated
+ * same along a strip moves the pointer t7 there; along a strip, place7 is where it begins, and each element is repeated
  * in registers. */
 #include "codegen/emit_look.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-
-/* The index that a guard of the load asks about. */
-static const struct weft_index *index_at(const struct weft_form *form, const struct weft_look *look, uint32_t v,
-                                         uint32_t number)
-{
-    const struct weft_index_map *const map = &form->map[form->op[v].map];
-    uint32_t guard = look->guard;
-    for (int d = 0; d < map->rank; d++) {
-        const bool guarded = map->at[d].data || map->at[d].border || map->at[d].over;
-        if (guarded && guard == number)
-            return &map->at[d];
-        guard += guarded;
-    }
-    return NULL;
-}
 
 const char *weft_emit_quotient_refuse(const struct weft_form *form, const struct weft_program *p, uint32_t v)
 {
@@ -28,13 +13,13 @@ const char *weft_emit_quotient_refuse(const struct weft_form *form, const struct
     uint32_t moving = 0;
     for (uint32_t k = look.guard; k < look.guard + look.guards; k++) {
         const bool moves = weft_emit_look_moves(&look, p->guard[k].value);
-        const struct weft_index *const at = index_at(form, &look, v, k);
+        const struct weft_index *const at = weft_strips_guarded(form, v, k - look.guard);
         if (p->guard[k].kind != WEFT_PROGRAM_QUOTIENT)
             return "divides an index beside others that may be out of range";
         if (at->terms > 1 || (at->terms && !weft_dim_is_constant(at->term[0].step)))
             return "divides indices that are no multiple of a place";
-        if (at->over > INT32_MAX / 2 || (at->terms && (weft_dim_value(at->term[0].step) < 1 ||
-                                                   weft_dim_value(at->term[0].step) > INT32_MAX / 64)))
+        const int64_t step = at->terms ? weft_dim_value(at->term[0].step) : 1;
+        if (at->over > INT32_MAX / 2 || step < 1 || step > INT32_MAX / 64)
             return "divides by large numbers";
         moving += moves;
     }
@@ -49,11 +34,11 @@ void weft_emit_quotient_head(struct weft_emit *e, uint32_t v)
     weft_emit_place(e, look.source, place, sizeof place);
     weft_emit_line(e, "const %s *t%u = (const %s *)(%s);", type, v, type, place);
     for (uint32_t k = look.guard; k < look.guard + look.guards; k++) {
-        const struct weft_index *const at = index_at(e->form, &look, v, k);
+        const struct weft_index *const at = weft_strips_guarded(e->form, v, k - look.guard);
         const uint32_t position = e->program->guard[k].value;
         weft_emit_place(e, position, place, sizeof place);
         if (weft_emit_look_moves(&look, position))
-            weft_emit_line(e, "const int64_t slow%u = (int64_t)(%s) - POSITION_ORIGIN;", v, place);
+            weft_emit_line(e, "const int64_t place%u = (int64_t)(%s) - POSITION_ORIGIN;", v, place);
         else
             weft_emit_line(e, "t%u += ((int64_t)(%s) - POSITION_ORIGIN) / %" PRId64 " * tile->bound[%u];", v, place,
                            at->over, 2 * k + 1);
@@ -72,10 +57,10 @@ void weft_emit_quotient_find(struct weft_emit *e, uint32_t v)
     char found[256];
     const struct weft_program_guard *const guard =
         weft_emit_look_guard(&look, WEFT_PROGRAM_QUOTIENT, /* moves= */ true, &number);
-    const struct weft_index *const at = guard ? index_at(e->form, &look, v, number) : NULL;
+    const struct weft_index *const at = guard ? weft_strips_guarded(e->form, v, number - look.guard) : NULL;
     if (!at)
         return;
-    snprintf(found, sizeof found, "%s_slower(t%u, slow%u, %" PRId64 ", %" PRId64 ", tile->bound[%u], %s, %s)",
+    snprintf(found, sizeof found, "%s_repeated(t%u, place%u, %" PRId64 ", %" PRId64 ", tile->bound[%u], %s, %s)",
              weft_emit_look_word(e->form->op[v].dtype), v, v, at->over, weft_dim_value(at->term[0].step),
              2 * number + 1, e->at, e->tail ? "live" : "LANES");
     weft_emit_look_vector(e, v, found);

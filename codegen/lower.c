@@ -105,7 +105,8 @@ static void divide_index(const struct lowering *l, weft_node n, int axis, struct
         index->term[0].step = weft_dim_of(floored.step);
 }
 
-/* Where a look-up reads its operand k: by the index that op `in` makes, from a place on, backwards, or slower. */
+/* Where a look-up reads its operand k: by the index that op `in` makes, from a place on, backwards, or each element
+ * several times. */
 static uint32_t add_look_up_map(struct lowering *l, uint32_t p, uint32_t k, weft_dim behind, int rank)
 {
     const weft_node n = l->fit->node[p];

@@ -61,6 +61,15 @@ uint32_t weft_strips_guards(const struct weft_form *form, uint32_t op)
     return guards;
 }
 
+const struct weft_index *weft_strips_guarded(const struct weft_form *form, uint32_t op, uint32_t guard)
+{
+    const struct weft_index_map *const map = &form->map[form->op[op].map];
+    for (int d = 0; d < map->rank; d++)
+        if (is_guarded(&map->at[d]) && guard-- == 0)
+            return &map->at[d];
+    return NULL;
+}
+
 /* Tiles of a stated length: along one axis, over which folds make what one store each writes. */
 static const char *refuse_chunks(const struct weft_form *form)
 {

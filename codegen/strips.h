@@ -35,6 +35,8 @@ bool weft_strips_is_part(const struct weft_form *form, uint32_t op);
  * number of its first guard. */
 uint32_t weft_strips_source(const struct weft_form *form, uint32_t op, uint32_t *ret_guard);
 uint32_t weft_strips_guards(const struct weft_form *form, uint32_t op);
+/* The index that the guard with this number among those of the load is about. */
+const struct weft_index *weft_strips_guarded(const struct weft_form *form, uint32_t op, uint32_t guard);
 /* Is a value read by look-ups alone, which take it at any address? */
 bool weft_strips_reads_anywhere(const struct weft_form *form, weft_val value);
 /* Bytes of the program, whatever the sizes. */

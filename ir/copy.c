@@ -58,6 +58,15 @@ static struct weft_attr *copy_attrs(struct mapping *m, const struct weft_node_in
     return attrs;
 }
 
+/* Of all results, side by side. */
+static const struct weft_type *custom_types(const struct mapping *m, const struct weft_node_info *info)
+{
+    struct weft_type *const types = weft_new(m->to->arena, struct weft_type, info->results);
+    for (unsigned i = 0; i < info->results; i++)
+        types[i] = m->from->value[info->first_result + i].type;
+    return types;
+}
+
 /* The gate infers everything again; what it finds is what the old graph had, since the old graph is valid. */
 static void copy_node(struct mapping *m, weft_node old)
 {
@@ -67,18 +76,16 @@ static void copy_node(struct mapping *m, weft_node old)
         operands[i] = m->value[weft_operand(m->from, old, i).id];
     if (info->constant && info->constant->kind == WEFT_CONST_BLOB)
         weft_graph_hold(m->to, weft_blob_hold(info->constant->blob));
-    const unsigned results = info->op == WEFT_OP_custom ? info->results : info->results > 0;
-    struct weft_type *const stated = weft_new(m->to->arena, struct weft_type, results);
-    for (unsigned i = 0; i < results; i++)
-        stated[i] = m->from->value[info->first_result + i].type;
+    const bool is_custom = info->op == WEFT_OP_custom;
     const weft_node node = weft_add_node(
         m->to, &(struct weft_node_spec){.op = info->op,
                                         .operand = operands,
                                         .operands = info->operands,
                                         .attr = copy_attrs(m, info),
                                         .attrs = info->attrs,
-                                        .stated = results ? stated : NULL,
-                                        .results = info->op == WEFT_OP_custom ? results : 0,
+                                        .stated = is_custom ? custom_types(m, info)
+                                                  : info->results ? &m->from->value[info->first_result].type : NULL,
+                                        .results = is_custom ? info->results : 0,
                                         .constant = info->constant,
                                         .name = info->name,
                                         .place = {.line = info->line}});

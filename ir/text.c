@@ -7,8 +7,8 @@
  * locale, which belongs to the program that weft is part of: a decimal comma is turned into a point and back here. */
 #include "ir/parse.h"
 
-#include <locale.h>
 #include <inttypes.h>
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

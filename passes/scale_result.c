@@ -47,8 +47,8 @@ static bool is_whole_constant(const struct weft_graph *g, weft_val v)
     return weft_const_splat(g, v, &element) && element.real == floor(element.real) && fabs(element.real) <= MOST_WHOLE;
 }
 
-/* Is v made of integer constants, by what keeps them whole? Recursion is at most `depth` deep, and
- * looks at `*left` values. */
+/* Is v made of integer constants, by what keeps them whole? Recursion is at most `depth` deep, and looks at `*left`
+ * values. */
 static bool is_whole(const struct weft_graph *g, weft_val v, int depth, int *left)
 {
     const weft_node n = weft_def(g, v);

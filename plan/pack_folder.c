@@ -3,6 +3,7 @@
 #include "plan/pack_folder.h"
 
 #include "ir/public.h"
+#include "ir/user_folder.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -32,23 +33,6 @@ struct weft_pack_folder {
 
 /* --- the folder --------------------------------------------------------------------------------------------------- */
 
-static const char *distrust(const struct stat *status)
-{
-    return status->st_uid != geteuid()             ? "belongs to another user"
-           : status->st_mode & (S_IWGRP | S_IWOTH) ? "may be written by its group or by others" : NULL;
-}
-
-/* "64G"; false: no such number. */
-static bool read_limit(const char *text, uint64_t *ret_limit)
-{
-    char *end;
-    errno = 0;
-    const unsigned long long number = strtoull(text, &end, 10);
-    const int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
-    *ret_limit = (uint64_t)number << shift;
-    return text[0] >= '0' && text[0] <= '9' && errno == 0 && number <= UINT64_MAX >> shift && end[shift > 0] == '\0';
-}
-
 struct opening {
     struct weft_context *context;
     struct weft_pack_folder *folder;
@@ -64,26 +48,16 @@ static int open_folder(void *argument)
 {
     const struct opening *const o = argument;
     struct weft_pack_folder *const folder = o->folder;
-    const char *const limit = getenv("WEFT_PACKS_BYTES");
-    struct stat status;
-    if (limit && *limit && !read_limit(limit, &folder->limit))
+    const char *const limit = secure_getenv("WEFT_PACKS_BYTES"), *why;
+    if (limit && *limit && !weft_user_folder_bytes(limit, &folder->limit))
         return weft_wrong(o->context, "WEFT_PACKS_BYTES", "'%.64s' is no number, which K, M or G may follow", limit);
-    size_t length = strlen(o->path);
-    while (length > 1 && o->path[length - 1] == '/') /* behind a slash, a link would be followed */
-        length--;
-    if (length >= sizeof folder->path)
+    if (snprintf(folder->path, sizeof folder->path, "%s", o->path) >= (int)sizeof folder->path)
         return refuse(o, strerror(ENAMETOOLONG));
-    memcpy(folder->path, o->path, length);
-    folder->path[length] = '\0';
+    weft_user_folder_trim(folder->path);
     if (mkdir(folder->path, 0700) != 0 && errno != EEXIST)
         return refuse(o, strerror(errno));
-    folder->file = open(folder->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (folder->file < 0)
-        return refuse(o, lstat(folder->path, &status) == 0 && S_ISLNK(status.st_mode) ? "is a symbolic link"
-                                                                                      : strerror(errno));
-    if (fstat(folder->file, &status) != 0)
-        return refuse(o, strerror(errno));
-    return distrust(&status) ? refuse(o, distrust(&status)) : WEFT_OK;
+    folder->file = weft_user_folder_open(folder->path, &why);
+    return folder->file < 0 ? refuse(o, why) : WEFT_OK;
 }
 
 int weft_pack_folder_open(struct weft_context *context, const char *path, const char *from)
@@ -127,8 +101,7 @@ static uint64_t survey(const struct weft_pack_folder *folder, char oldest[NAME_B
 {
     uint64_t bytes = 0;
     struct timespec first = {0};
-    const int own = openat(folder->file, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *const entries = own < 0 ? NULL : fdopendir(own);
+    DIR *const entries = weft_user_folder_list(folder->file);
     oldest[0] = '\0';
     for (const struct dirent *e; entries && (e = readdir(entries));) {
         struct stat status;
@@ -150,8 +123,6 @@ static uint64_t survey(const struct weft_pack_folder *folder, char oldest[NAME_B
     }
     if (entries)
         closedir(entries);
-    else if (own >= 0)
-        close(own);
     return bytes;
 }
 
@@ -177,7 +148,7 @@ static void *map_equal(const struct weft_pack_folder *folder, const char *name, 
     if (file < 0)
         return NULL;
     void *mapped = MAP_FAILED;
-    if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) && !distrust(&status) &&
+    if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) && !weft_distrust(&status) &&
         status.st_size == (off_t)bytes)
         mapped = mmap(NULL, bytes, PROT_READ, MAP_SHARED, file, 0);
     if (mapped != MAP_FAILED) {

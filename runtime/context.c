@@ -176,7 +176,7 @@ static void set_target(struct weft_context *context, const struct request *r, co
 
 static int open_packs(struct weft_context *context, const char *given)
 {
-    const char *const path = given ? given : getenv("WEFT_PACKS");
+    const char *const path = given ? given : secure_getenv("WEFT_PACKS");
     return path && *path ? weft_pack_folder_open(context, path, given ? "weft_context_options.packs" : "WEFT_PACKS")
                          : WEFT_OK;
 }

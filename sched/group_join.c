@@ -242,8 +242,7 @@ enum round { UNSTORED, STORED, UNEVEN };
 static void refuse_look_up(const struct weft_grouping *g, weft_node reader, weft_node other)
 {
     const int op = other.id ? weft_opcode_of(g->graph, other) : 0;
-    if (op != WEFT_OP_gather && op != WEFT_OP_pad && op != WEFT_OP_concat && op != WEFT_OP_flip &&
-        op != WEFT_OP_resize)
+    if (!weft_is_looked_up(op))
         return;
     const struct weft_member *const member = weft_member_of(g->members, other);
     if (!member->kind)

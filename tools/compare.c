@@ -69,8 +69,7 @@ static double own_roundings(const struct sized *s, weft_node node)
         return 2 + sqrt(length);
     case WEFT_OP_conv_transpose:
     case WEFT_OP_deform_conv: /* x's channels, by taps */
-        length = elements_of(s, weft_operand(graph, node, 1), 2) *
-                 size_of(s, first->extent[1]);
+        length = elements_of(s, weft_operand(graph, node, 1), 2) * size_of(s, first->extent[1]);
         return 2 + sqrt(length);
     case WEFT_OP_attention:
         return 8 + sqrt(elements_of(s, weft_operand(graph, node, 1), 2));

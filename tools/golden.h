@@ -100,8 +100,7 @@ enum { WEFT_GOLDEN_THREADS = 4 }; /* of the targets below */
  * after each. Under weft_protected. */
 bool weft_opt_passes(struct weft_graph *graph, const char *names, const struct weft_target *target,
                      bool (*after)(void *user, const char *pass), void *user);
-/* A target that is the same on every machine. False if the name is no CPU level. */
-/* False: there is no such level, or this build has no kernels for it. */
+/* A target that is the same on every machine. False: there is no such level, or this build has no kernels for it. */
 bool weft_opt_target(const char *name, struct weft_target *ret_target);
 
 /* --- golden_custom.c */

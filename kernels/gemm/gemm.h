@@ -265,7 +265,7 @@ void weft_gemm_run_lanes(const struct weft_gemm *gemm, const struct weft_gemm_da
                          const int64_t end[3]);
 /* gemm_small.c: few rows by a packed B of elements smaller than f32. */
 void weft_gemm_run_small(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
-                        const int64_t end[3]);
+                         const int64_t end[3]);
 /* gemm_ref.c: by plain loops. */
 void weft_gemm_run_plain(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
                          const int64_t end[3]);

@@ -6,7 +6,7 @@
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 void weft_gemm_run_small(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
-                        const int64_t end[3])
+                         const int64_t end[3])
 {
     const struct weft_gemm_loops *l = &gemm->loops;
     const bool sliced = gemm->slices > 1;

@@ -15,8 +15,9 @@ INLINE int piece_at(const int64_t *bound, int pieces)
         k--;
     return k;
 }
-/* Up to where a vector that begins in piece k, and in no later one, is that piece's alone. Nowhere, of the piece that
- * stands for what lies ahead of all, if that is none's. */
+/* A vector that begins in piece k, and in no later one, has elements of that piece alone if it ends at the point
+ * returned or before. Piece 0 also stands for points in front of all pieces: if there are any, no vector is its
+ * alone. */
 INLINE int64_t piece_stop(const int64_t *bound, int pieces, int k)
 {
     int64_t stop = bound[2 * k + 1];
@@ -86,16 +87,16 @@ INLINE vf floats_of_i64_back(const int64_t *p, int64_t at, int n)
 
 /* Point i of a strip is element (from + i * step) / over of p, those being `apart` elements from each other: points
  * [at, at + n). Elements that are there twice are loaded once. */
-#define SLOW(lane) p[(quotient + (rest + (lane) * step) / over) * apart]
-#define SLOW_4(lane) SLOW(lane), SLOW(lane + 1), SLOW(lane + 2), SLOW(lane + 3)
+#define REPEATED_AT(lane) p[(quotient + (rest + (lane) * step) / over) * apart]
+#define REPEATED_4(lane) REPEATED_AT(lane), REPEATED_AT(lane + 1), REPEATED_AT(lane + 2), REPEATED_AT(lane + 3)
 #if LANES == 16
-#define SLOW_ALL SLOW_4(0), SLOW_4(4), SLOW_4(8), SLOW_4(12)
+#define REPEATED_ALL REPEATED_4(0), REPEATED_4(4), REPEATED_4(8), REPEATED_4(12)
 #elif LANES == 8
-#define SLOW_ALL SLOW_4(0), SLOW_4(4)
+#define REPEATED_ALL REPEATED_4(0), REPEATED_4(4)
 #else
-#define SLOW_ALL SLOW_4(0)
+#define REPEATED_ALL REPEATED_4(0)
 #endif
-#define SLOWER(name, vector, element)                                                                                  \
+#define REPEATED(name, vector, element)                                                                                \
     typedef element name##_half __attribute__((vector_size(LANES / 2 * sizeof(element))));                             \
     typedef name##_half name##_half_any __attribute__((aligned(sizeof(element)), may_alias));                          \
     INLINE vector name(const element *p, int64_t from, int over, int step, int64_t apart, int64_t at, int n)           \
@@ -108,18 +109,18 @@ INLINE vf floats_of_i64_back(const int64_t *p, int64_t at, int n)
             return __builtin_shufflevector(x, x, LANES_TWICE);                                                         \
         }                                                                                                              \
         if (n == LANES)                                                                                                \
-            return (vector){SLOW_ALL};                                                                                 \
+            return (vector){REPEATED_ALL};                                                                             \
         for (int lane = 0; lane < n; lane++)                                                                           \
-            found[lane] = SLOW(lane);                                                                                  \
+            found[lane] = REPEATED_AT(lane);                                                                           \
         return found;                                                                                                  \
     }
-SLOWER(floats_slower, vf, float)
-SLOWER(numbers_slower, vi, int32_t)
-SLOWER(halves_slower, vh, uint16_t)
-SLOWER(bytes_slower, vb, uint8_t)
-INLINE vi masks_slower(const uint8_t *p, int64_t from, int over, int step, int64_t apart, int64_t at, int n)
+REPEATED(floats_repeated, vf, float)
+REPEATED(numbers_repeated, vi, int32_t)
+REPEATED(halves_repeated, vh, uint16_t)
+REPEATED(bytes_repeated, vb, uint8_t)
+INLINE vi masks_repeated(const uint8_t *p, int64_t from, int over, int step, int64_t apart, int64_t at, int n)
 {
-    return vwiden(bytes_slower(p, from, over, step, apart, at, n)) != 0;
+    return vwiden(bytes_repeated(p, from, over, step, apart, at, n)) != 0;
 }
 
 #endif

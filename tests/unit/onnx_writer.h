@@ -232,10 +232,10 @@ static inline int load_model(struct folder *folder, const struct bytes *model, s
     return weft_load(folder->context, folder->model, ret);
 }
 
-/* The model imports to exactly this text (without its first line, "weft 1"). */
-static inline void expect_text(const struct bytes *model, const char *expected)
+/* The model imports to exactly this text (without its first line, "weft 1"), with what the folder's context has; closes
+ * the folder. */
+static inline void expect_text_in(struct folder folder, const struct bytes *model, const char *expected)
 {
-    struct folder folder = open_folder();
     struct weft_graph *graph = NULL;
     char *text = NULL;
     if (load_model(&folder, model, &graph) != WEFT_OK)
@@ -246,6 +246,11 @@ static inline void expect_text(const struct bytes *model, const char *expected)
     weft_free_text(folder.context, text);
     weft_graph_destroy(graph);
     close_folder(&folder);
+}
+
+static inline void expect_text(const struct bytes *model, const char *expected)
+{
+    expect_text_in(open_folder(), model, expected);
 }
 
 /* The model is refused with this status, and the errors contain each of the texts (the list ends with NULL). */

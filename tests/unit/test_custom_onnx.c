@@ -44,17 +44,7 @@ static struct folder open_with_functions(void)
 
 static void expect(const struct bytes *model, const char *expected)
 {
-    struct folder folder = open_with_functions();
-    struct weft_graph *graph = NULL;
-    char *text = NULL;
-    if (load_model(&folder, model, &graph) != WEFT_OK)
-        fail_msg("%s", weft_last_error(folder.context));
-    assert_int_equal(weft_validate(graph), WEFT_OK);
-    assert_int_equal(weft_print(graph, &text), WEFT_OK);
-    assert_string_equal(text + strcspn(text, "\n") + 1, expected);
-    weft_free_text(folder.context, text);
-    weft_graph_destroy(graph);
-    close_folder(&folder);
+    expect_text_in(open_with_functions(), model, expected);
 }
 
 static void expect_refusal(const struct bytes *model, int status, const char *message)

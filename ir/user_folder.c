@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* user_folder.c: what may be trusted. The contract: user_folder.h. */
+#include "ir/user_folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *weft_distrust(const struct stat *status)
+{
+    return status->st_uid != geteuid()             ? "belongs to another user"
+           : status->st_mode & (S_IWGRP | S_IWOTH) ? "may be written by its group or by others"
+                                                   : NULL;
+}
+
+void weft_user_folder_trim(char *path)
+{
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        path[--length] = '\0';
+}
+
+int weft_user_folder_open(const char *path, const char **ret_why)
+{
+    struct stat status;
+    const int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    const int error = errno;
+    if (folder < 0)
+        *ret_why = lstat(path, &status) == 0 && S_ISLNK(status.st_mode) ? "is a symbolic link" : strerror(error);
+    else
+        *ret_why = fstat(folder, &status) != 0 ? strerror(errno) : weft_distrust(&status);
+    if (folder < 0 || !*ret_why)
+        return folder;
+    close(folder);
+    return -1;
+}
+
+DIR *weft_user_folder_list(int folder)
+{
+    const int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *const entries = own < 0 ? NULL : fdopendir(own);
+    if (!entries && own >= 0)
+        close(own);
+    return entries;
+}
+
+bool weft_user_folder_bytes(const char *text, uint64_t *ret_bytes)
+{
+    const size_t digits = strspn(text, "0123456789");
+    const char unit = text[digits];
+    const int shift = unit == 'K' ? 10 : unit == 'M' ? 20 : unit == 'G' ? 30 : 0;
+    if (digits == 0 || digits > 12 || text[digits + (shift > 0)])
+        return false;
+    const uint64_t number = strtoull(text, NULL, 10);
+    *ret_bytes = number << shift;
+    return *ret_bytes >> shift == number;
+}
