@@ -73,7 +73,7 @@ static void catch_crashes(void)
     const stack_t alternative = {.ss_sp = stack, .ss_size = sizeof stack};
     sigaltstack(&alternative, NULL);
     struct sigaction action = {.sa_handler = on_crash, .sa_flags = SA_ONSTACK};
-    const int numbers[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+    const int numbers[] = {SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGFPE}; /* SIGTRAP: __builtin_trap on aarch64 */
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         sigaction(numbers[i], &action, NULL);
 }

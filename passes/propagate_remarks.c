@@ -124,7 +124,7 @@ void weft_say_stored(struct weft_placing *p, weft_val v)
                                           own > 0 ? " us to write and read" : "",
                                           choice_text(p, v, f->second[v.id], f->second_own[v.id]),
                                           us_text(p, f->second_ps[v.id]));
-    note(p, v, "stored", known->answer);
+    note(p, v, "chose", known->answer);
 }
 
 static const char *cost_text(const struct weft_placing *p, int64_t ps)

@@ -378,7 +378,7 @@ int weft_execution_prepare(struct weft_execution *e)
     if (frame && frame->too_large.id)
         return weft_execution_fail(e, WEFT_ERR_NOMEM, "value %s is larger than memory can be for these inputs",
                     NAME(e, frame->too_large));
-    if (!frame || !weft_execution_reserve(e, &e->arena, (size_t)frame->arena_bytes + 64) ||
+    if (!frame || !weft_execution_reserve(e, &e->arena, (size_t)frame->arena_bytes + WEFT_SPARE_BYTES) ||
         !weft_execution_reserve_scratch(e, frame))
         return weft_execution_fail(e, WEFT_ERR_NOMEM, "out of memory for intermediates");
     frame->used = ++e->clock;

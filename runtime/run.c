@@ -434,7 +434,7 @@ int weft_execution_statistics(const struct weft_execution *e, struct weft_statis
     const int64_t copied = e->frame ? weft_plan_copied_bytes(plan, e->frame, e->output_bound) : 0;
     int64_t staged_bytes;
     const int32_t staged = weft_stage_count(e, &staged_bytes);
-    const struct weft_statistics all = {.arena_bytes = (int64_t)e->arena.bytes,
+    const struct weft_statistics all = {.arena_bytes = e->arena.data ? (int64_t)e->arena.bytes - WEFT_SPARE_BYTES : 0,
                                         .constant_bytes = plan->constant_bytes,
                                         .kernels = (int32_t)plan->steps + plan->inner_steps,
                                         .relayouts = plan->relayouts,

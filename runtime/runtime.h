@@ -84,6 +84,7 @@ int32_t weft_stage_count(const struct weft_execution *e, int64_t *ret_bytes);
 
 #define WEFT_FRAMES 8
 #define WEFT_MOST_INNER_STEPS 64
+#define WEFT_SPARE_BYTES 64
 
 /* A step of a body that the evaluator or a plain kernel computes, and its time in all trips of the last timed run. */
 struct weft_inner_step {
@@ -101,7 +102,8 @@ struct weft_execution {
     uint64_t clock;
     int64_t *symbols;
     void **base;                        /* by storage */
-    struct weft_pack arena, scratch, *own; /* own: results that the caller does not give memory for */
+    struct weft_pack arena;             /* WEFT_SPARE_BYTES more than the frame asks for, so never of 0 bytes */
+    struct weft_pack scratch, *own;     /* own: results that the caller does not give memory for */
     struct weft_pack *stage;            /* by input: for a copy at an aligned address */
     bool ran, poison;
     _Atomic bool cancelled;             /* weft_cancel asks for it, a run that has ended forgets it */

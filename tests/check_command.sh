@@ -314,7 +314,7 @@ expect 2 'something is missing' "$weft" conform
 expect 1 'no cases there' "$weft" conform "$cases/passes/test_data_set_0"
 
 expect 0 '"p99_ms": [0-9.]*, "spread_pct": [0-9.]*, "runs": [1-9]' "$weft" bench small.weft --json --seconds 0
-expect 0 '"runs": 7, .*"executions": 0, "throughput": null' \
+expect 0 '"runs": 7, .*"executions": null, "throughput": null' \
     "$weft" bench small.weft --json --iterations 7 --warmup 0 --no-verify
 expect 0 '"executions": 3, "throughput": [1-9]' "$weft" bench small.weft --json --seconds 0 --executions 3 --no-verify
 expect 0 'ms for 90 % of the runs' "$weft" bench small.weft --seconds 0 --no-verify
@@ -605,6 +605,10 @@ expect 0 '%small: f32\[300,64\] = const' "$weft" opt constants.weft --print=plan
 expect 0 '^op.matmul 3$' "$weft" opt constants.weft --print=stats --constant-bytes 0
 expect 0 '^  all: kernels=3 groups=2 ' "$weft" opt constants.weft --print=stats --target=avx2 --constant-bytes 0
 expect 0 '^  unfused: kernels=3 groups=0 ' "$weft" opt constants.weft --print=stats --target=avx2 --constant-bytes 1G
+expect 0 '^  all: kernels=5 groups=0 ' \
+    "$weft" opt constants.weft --print=stats --target=avx2 --constant-bytes 0 --no-fuse
+expect 2 'weft opt: --no-fuse goes with --print=plan, choices, c, stats or times, without --passes' \
+    "$weft" opt constants.weft --no-fuse
 expect 0 '^fuse  *1  *0  *0  *[0-9.]*$' "$weft" opt constants.weft --print=times --target=avx2
 expect 0 '^cse  *1  *0  *0  *[0-9.]*$' "$weft" opt constants.weft --print=times --passes=cse
 expect 0 '^plan  *[0-9.]*$' "$weft" opt constants.weft --print=times --constant-bytes 0

@@ -218,8 +218,8 @@ def check_joined(folder):
     text = explain(path)
     assert "fuse_attention joined at %w: part of the attention that computes %y\n" in text, text
     assert "dce dropped at %w" not in text and " passes changed nothing, " in text, text
-    now, stored = (re.findall(rf"{word} %(_[0-9]+): ", text) for word in ("  now", "stored at"))
-    assert len(stored) >= 5 and set(stored) <= set(now), text
+    now, chosen = (re.findall(rf"{word} %(_[0-9]+): ", text) for word in ("  now", "chose at"))
+    assert len(chosen) >= 5 and set(chosen) <= set(now), text
 
 
 def check_relayouts(folder):
@@ -243,9 +243,9 @@ def check_relayouts(folder):
     assert f"relayouts: 3 inserted, {run_us:.3f} us a run; all layouts together are estimated" in text, text
     assert f"  %d as %{moved['as']}: {{0 2 3 1}} to row-major, 150.5 kB, " in text and "parts=1" in text, text
     assert " us once, by weft_relayout_" in text and "when=load" in text and "parts=2" not in text, text
-    stored = [r["reason"] for line in lines for r in line.get("remarks", []) if r["verdict"] == "stored"]
-    assert len(stored) >= 5 and all(" would cost " in r and r.endswith(" us more") for r in stored), stored
-    assert any(" us to write and read; " in r for r in stored) and not any(" 0.000 us" in r for r in stored), stored
+    chosen = [r["reason"] for line in lines for r in line.get("remarks", []) if r["verdict"] == "chose"]
+    assert len(chosen) >= 5 and all(" would cost " in r and r.endswith(" us more") for r in chosen), chosen
+    assert any(" us to write and read; " in r for r in chosen) and not any(" 0.000 us" in r for r in chosen), chosen
     assert "winograd" in text and "winograd" not in explain(path, "--no-winograd")
     assert "exclude each other" in explain(path, "--no-winograd", "--winograd-4", code=2)
     assert "out of range" in explain(path, "--size", "N=9", code=1)
@@ -258,7 +258,7 @@ def check_relayouts(folder):
     remarks = [line["remark"] for line in views if line["kind"] == "remark"]
     remarks += [r for line in views for r in line.get("remarks", [])]
     assert any(r["verdict"] == "weighed" for r in remarks), remarks
-    assert not any(r["verdict"] == "stored" and r["where"] == "%b" for r in remarks), remarks
+    assert not any(r["verdict"] == "chose" and r["where"] == "%b" for r in remarks), remarks
     with open(path, "w", encoding="utf-8") as to:
         to.write(SHARED)  # a promise is kept from the relayout of another reader where that is cheaper
     shared = objects(path)

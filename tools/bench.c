@@ -145,7 +145,9 @@ static void print_json(const struct figures *f, const char *path)
     printf(", \"bound\": ");
     print_number(f->compared, f->worst.bound);
     printf(", \"agrees\": %s", !f->compared ? "null" : f->worst.same ? "true" : "false");
-    printf(", \"executions\": %d, \"throughput\": ", f->executions);
+    printf(", \"executions\": ");
+    print_number(f->throughput > 0, f->executions);
+    printf(", \"throughput\": ");
     print_number(f->throughput > 0, f->throughput);
     printf(", \"unfused_ms\": ");
     print_number(f->unfused_ms > 0, f->unfused_ms);
@@ -178,7 +180,7 @@ static void print_lines(const struct figures *f, const char *path)
                f->uncompiled);
     if (f->unfused_ms > 0)
         printf("  %.3f ms median without groups\n", f->unfused_ms);
-    printf("  %.1f %% of the time in the reference evaluator, %.1f %% in plain kernels, %.1f %% in changes of layout\n",
+    printf("  %.1f %% of the time in the reference evaluator, %.1f %% in plain kernels, %.1f %% moving elements\n",
            f->fallback_pct, f->plain_pct, f->relayout_pct);
     const struct weft_comparison *c = &f->worst;
     if (f->compared)
@@ -297,7 +299,8 @@ int weft_cmd_bench(int argc, char **argv)
         "evaluator, the bound of the latter and whether it agrees, all null with --no-verify; unfused_ms,\n"
         "the median with --no-fuse, null where there are no groups; groups of nodes, and how many are\n"
         "compiled; of the time fallback_pct in the reference evaluator, plain_pct in\n"
-        "plain kernels (weft_…__ref: weft run --kernels lists the steps), relayout_pct in changes of layout;\n"
+        "plain kernels (weft_…__ref: weft run --kernels lists the steps), relayout_pct in steps that only move\n"
+        "elements (changes of layout, and copies as of concat or flip);\n"
         "kernels; threads. What does not agree fails.",
         table, 1, 1};
     struct weft_words words;

@@ -68,7 +68,7 @@ struct options {
     struct weft_words fixed;   /* "NAME=X.npy" */
     int64_t constant_bytes;
     int number;                /* of the graph in its file */
-    bool strip, list_ops, list_onnx, list_passes, list_kernels, test, bless;
+    bool strip, no_fuse, list_ops, list_onnx, list_passes, list_kernels, test, bless;
 };
 
 struct job {
@@ -266,6 +266,7 @@ static struct weft_plan *compile(const struct job *job, uint32_t flags)
     const struct weft_compile_options options = {.size = sizeof options,
                                                  .target = job->options->target ? &job->target : NULL,
                                                  .flags = WEFT_COMPILE_KEEP_CONSTANTS | flags |
+                                                          (job->options->no_fuse ? WEFT_COMPILE_NO_FUSE : 0) |
                                                           (job->options->passes ? WEFT_COMPILE_NO_PASSES : 0),
                                                  .constant_bytes = job->options->constant_bytes};
     return weft_compile(job->graph, &options, &plan) < 0 ? NULL : plan;
@@ -426,6 +427,7 @@ int weft_cmd_opt(int argc, char **argv)
          "write there; weights that no file holds go to FILE.bin beside it"},
         {"--fix", WEFT_OPTION_WORDS, &options.fixed, "NAME=X.npy", WEFT_FIX_HELP},
         WEFT_CUSTOM_OPTION,
+        {"--no-fuse", WEFT_OPTION_FLAG, &options.no_fuse, NULL, WEFT_NO_FUSE_HELP},
         {"--constant-bytes", WEFT_OPTION_BYTES, &options.constant_bytes, "N", WEFT_CONSTANT_BYTES_HELP},
         {"--graph", WEFT_OPTION_NUMBER, &options.number, "N", "graph number N of a file of weft text, from 0"},
         {"--list-ops", WEFT_OPTION_FLAG, &options.list_ops, NULL,
@@ -474,9 +476,8 @@ int weft_cmd_opt(int argc, char **argv)
     if (options.number > 0 && strcmp(job.path, "-") == 0)
         return weft_tool_misused(&usage, "--graph goes with a file");
     code = check_print(&usage, options.print);
-    if (code < 0 && options.constant_bytes && (options.passes || !is_planned(options.print)))
-        return weft_tool_misused(&usage,
-                                 "--constant-bytes goes with --print=plan, choices, c, stats or times, without "
-                                 "--passes");
+    if (code < 0 && (options.passes || !is_planned(options.print)) && (options.constant_bytes || options.no_fuse))
+        return weft_tool_misused(&usage, "%s goes with --print=plan, choices, c, stats or times, without --passes",
+                                 options.no_fuse ? "--no-fuse" : "--constant-bytes");
     return code >= 0 ? code : run_job(&job);
 }

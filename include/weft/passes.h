@@ -62,7 +62,7 @@ struct weft_remark {
     size_t size;         /* set by the caller */
     const char *who;     /* the pass or engine */
     const char *where;   /* the value it is about */
-    const char *verdict; /* "done", "refused", "chosen", ... */
+    const char *verdict; /* "done", "refused", "chose", ... */
     const char *reason;  /* one sentence, with its numbers */
 };
 WEFT_API size_t weft_remark_count(const struct weft_graph *graph);

@@ -51,7 +51,7 @@ struct weft_statistics {
     int32_t fallbacks;      /* of these, steps in the reference evaluator */
     int32_t workers;        /* threads */
     int64_t fallback_ns;    /* of the last timed run (weft_run_timed): time in the reference evaluator, */
-    int64_t relayout_ns;    /* in relayouts, */
+    int64_t relayout_ns;    /* in steps that only move elements, */
     int64_t total_ns;       /* in all kernels */
     int64_t copied_bytes;   /* bytes that steps write in a run that only move elements: copies, concats, paddings */
     int32_t inside;         /* how many values are computed in their place in a concat or padding, */

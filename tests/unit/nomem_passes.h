@@ -7,6 +7,7 @@
 #ifndef WEFT_TEST_NOMEM_PASSES_H
 #define WEFT_TEST_NOMEM_PASSES_H
 
+#include "kernels/kernels.h"
 #include "tests/unit/scarce.h"
 
 #include <setjmp.h>
@@ -296,10 +297,13 @@ static void refused_passes_leave_the_graph_as_good(void **state)
 #include "passes/passes.def"
 #undef PASS
         NULL};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (names[i] && strcmp(names[i], "scale_result") == 0 && !WEFT_CPU_BUILT)
+            continue; /* plain loops read no packs of small types, for which it works */
         for (int once = 0; once < 2; once++)
             for (int64_t n = 0; !passes_refuse(names[i], n, once); n += 1 + n / 100)
                 continue;
+    }
 }
 
 #endif

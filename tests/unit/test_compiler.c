@@ -3,6 +3,7 @@
  * is in test_compiler_cache.c. */
 #include "kernels/kernels.h"
 #include "tests/unit/compiler_support.h"
+#include "tests/unit/emulated.h"
 #include "tests/unit/scarce.h"
 
 #include <errno.h>
@@ -181,6 +182,8 @@ static void compilers_that_fail(void **state)
 
 static void script_that_is_none(void **state)
 {
+    if (is_emulated())
+        skip();
     struct world *const w = *state;
     const char *const path = in_root(w, "broken");
     FILE *const file = fopen(path, "w");

@@ -3,6 +3,7 @@
  *
  * `test_compiler_folder --child FOLDER` compiles what the main program does, in that folder. */
 #include "tests/unit/compiler_support.h"
+#include "tests/unit/emulated.h"
 
 #include <sched.h>
 #include <spawn.h>
@@ -234,6 +235,8 @@ static int run_child(const char *folder)
 
 static void processes_share_a_folder(void **state)
 {
+    if (is_emulated())
+        skip();
     struct world *const w = *state;
     char *const arguments[] = {(char *)program, (char *)"--child", w->cache, NULL};
     pid_t child[3];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_executor.c: plans on executors of every kind, and one plan on many threads: always the same bits. */
+#include "kernels/kernels.h"
 #include "tests/unit/plan_support.h"
 
 #include <pthread.h>
@@ -168,12 +169,16 @@ static bool has_turns(const char *source)
 
 static void and_so_it_does_where_workers_take_turns(void **state)
 {
+    if (!WEFT_CPU_BUILT)
+        skip(); /* plain loops, which divide evenly */
     assert_true(has_turns(turns_text));
     check_executors(turns_text, (int64_t[]){192, 256}, RESULTS);
 }
 
 static void and_in_convolutions(void **state)
 {
+    if (!WEFT_CPU_BUILT)
+        skip();
     for (size_t i = 0; i < sizeof turns_convs / sizeof *turns_convs; i++) {
         print_message("%.16s\n", turns_convs[i]);
         assert_true(has_turns(turns_convs[i]));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_fork.c: children that fork made compute what their parent computes, with what it made and with what they make
  * themselves, whatever the parent's threads were doing at that moment. A child that hangs is ended by an alarm. */
+#include "tests/unit/emulated.h"
 #include "tests/unit/plan_support.h"
 #include "tests/unit/thread_support.h"
 
@@ -250,6 +251,8 @@ static void *run_once(void *arg)
 /* At the fork another thread has the workers; in the child nobody has. */
 static void the_callers_workers_are_free_in_a_child(void **state)
 {
+    if (is_emulated())
+        skip();
     const struct weft_executor executor = {
         .size = sizeof executor, .flags = WEFT_EXECUTOR_CONCURRENT, .workers = two_workers, .run = run_on_threads};
     const struct weft_context_options options = {.size = sizeof options, .executor = &executor};
