@@ -25,7 +25,7 @@ int weft_execution_create(const struct weft_plan *plan, struct weft_execution **
     *e = (struct weft_execution){.plan = plan, .poison = weft_poison_asked()};
     weft_plan_hold(plan);
     const struct weft_graph *g = plan->graph;
-    if (!NEW(e, input, g->params) || !NEW(e, output, g->returns) ||
+    if (!NEW(e, input, g->params) || !NEW(e, output, g->returns) || !NEW(e, span, g->params + g->returns) ||
         !NEW(e, result, g->returns) || !NEW(e, output_bound, g->returns) ||
         !NEW(e, own, g->returns) || !NEW(e, stage, g->params) || !NEW(e, base, plan->storages) ||
         !NEW(e, symbols, weft_symbol_count(g->dims))) {
@@ -61,6 +61,7 @@ void weft_execution_destroy(struct weft_execution *e)
         free_pack(e, &e->stage[i]);
     OLD(e, input, g->params);
     OLD(e, output, g->returns);
+    OLD(e, span, g->params + g->returns);
     OLD(e, result, g->returns);
     OLD(e, output_bound, g->returns);
     OLD(e, own, g->returns);
@@ -84,15 +85,14 @@ int weft_execution_fail(struct weft_execution *e, int status, const char *format
 
 /* --- binding ------------------------------------------------------------------------------------------------------ */
 
-/* What messages call a value: its name, or the number that the planned graph prints. */
-static const char *name_or_number(const struct weft_execution *e, weft_val v, char number[16])
+const char *weft_execution_name(const struct weft_execution *e, weft_val v, char number[16])
 {
     const char *name = e->plan->graph->value[v.id].name;
     if (!name)
         snprintf(number, 16, "%%%s", e->plan->label[v.id]);
     return name ? name : number;
 }
-#define NAME(e, v) name_or_number((e), (v), (char[16]){0})
+#define NAME(e, v) weft_execution_name((e), (v), (char[16]){0})
 
 /* Type and rank; extents are checked when all inputs are there, since symbols tie them together. */
 static int check_tensor(struct weft_execution *e, const char *what, size_t i, weft_val v, const struct weft_tensor *t)
@@ -109,7 +109,6 @@ static int check_tensor(struct weft_execution *e, const char *what, size_t i, we
         return weft_execution_fail(e, WEFT_ERR_BINDING, "%s %zu '%s': the plan has rank %d, the tensor %d", what, i,
                                    NAME(e, v), type->rank, t->rank);
     int64_t elements = 1;
-    bool empty = false;
     for (int axis = 0; axis < t->rank; axis++) {
         if (t->extent[axis] < 0 || t->stride[axis] < 0)
             return weft_execution_fail(e, WEFT_ERR_BINDING, "%s %zu '%s': extent or stride of axis %d is negative",
@@ -117,29 +116,42 @@ static int check_tensor(struct weft_execution *e, const char *what, size_t i, we
         if (__builtin_mul_overflow(elements, t->extent[axis] ? t->extent[axis] : 1, &elements) ||
             elements > WEFT_MAX_ELEMENTS) /* zeros do not count, as everywhere */
             return weft_execution_fail(e, WEFT_ERR_BINDING, "%s %zu '%s': too many elements", what, i, NAME(e, v));
-        empty |= t->extent[axis] == 0;
     }
-    if (empty)
-        return WEFT_OK;
-    const unsigned bytes = weft_dtype_bits(type->dtype) / 8;
-    if (!t->data || (bytes && (uintptr_t)t->data % bytes != 0))
-        return weft_execution_fail(e, WEFT_ERR_BINDING, "%s %zu '%s': data is %s", what, i, NAME(e, v),
-                    t->data ? "not aligned to its element type" : "NULL");
     return WEFT_OK;
 }
 
-/* What the caller promised of the address, when the plan was made or in the layout. */
-static int check_align(struct weft_execution *e, const char *what, size_t i, uint32_t align, weft_val v,
-                       const struct weft_tensor *t)
+/* What the caller promised of the address of an input, when the plan was made or in its layout, or of an output. */
+static uint32_t promised_of(const struct weft_execution *e, uint32_t port)
 {
+    const struct weft_graph *g = e->plan->graph;
+    return port >= g->params ? weft_layout_of(g, g->ret[port - g->params].value).align
+           : e->plan->assumed ? e->plan->assumed[port].promised
+                              : weft_layout_of(g, g->param[port]).align;
+}
+
+/* The address of the elements of `t`, of which there may be none. */
+static int check_address(struct weft_execution *e, uint32_t port, uint32_t align, const struct weft_tensor *t,
+                         const void *data)
+{
+    const struct weft_graph *g = e->plan->graph;
     for (int axis = 0; axis < t->rank; axis++)
         if (t->extent[axis] == 0)
             return WEFT_OK;
-    if (align && (uintptr_t)t->data % align != 0)
-        return weft_execution_fail(e, WEFT_ERR_BINDING, "%s %zu '%s': data is not aligned to %u bytes, as promised",
+    const unsigned bytes = weft_dtype_bits(t->dtype) / 8;
+    const bool is_element = data && (!bytes || (uintptr_t)data % bytes == 0);
+    if (is_element && (!align || (uintptr_t)data % align == 0))
+        return WEFT_OK;
+    const char *const what = port < g->params ? "input" : "output";
+    const uint32_t i = port < g->params ? port : port - g->params;
+    const weft_val v = port < g->params ? g->param[i] : g->ret[i].value;
+    if (is_element)
+        return weft_execution_fail(e, WEFT_ERR_BINDING, "%s %u '%s': data is not aligned to %u bytes, as promised",
                                    what, i, NAME(e, v), align);
-    return WEFT_OK;
+    return weft_execution_fail(e, WEFT_ERR_BINDING, "%s %u '%s': data is %s", what, i, NAME(e, v),
+                               data ? "not aligned to its element type" : "NULL");
 }
+
+static char nothing[1]; /* the address of what is empty, and bound */
 
 int weft_bind_input(struct weft_execution *e, size_t i, const struct weft_tensor *tensor)
 {
@@ -150,15 +162,12 @@ int weft_bind_input(struct weft_execution *e, size_t i, const struct weft_tensor
         return weft_execution_fail(e, WEFT_ERR_ARGUMENT, "there is no input %zu: the plan has %u", i, g->params);
     int status = check_tensor(e, "input", i, g->param[i], tensor);
     if (status == WEFT_OK)
-        status = check_align(e, "input", i,
-                             e->plan->assumed ? e->plan->assumed[i].promised : weft_layout_of(g, g->param[i]).align,
-                             g->param[i], tensor);
+        status = check_address(e, (uint32_t)i, promised_of(e, (uint32_t)i), tensor, tensor->data);
     if (status != WEFT_OK)
         return status;
-    static char nothing[1];
     e->input[i] = *tensor;
     if (!e->input[i].data)
-        e->input[i].data = nothing; /* empty, and bound */
+        e->input[i].data = nothing;
     e->frame = NULL;
     return WEFT_OK;
 }
@@ -170,9 +179,10 @@ int weft_bind_output(struct weft_execution *e, size_t i, const struct weft_tenso
     const struct weft_graph *g = e->plan->graph;
     if (i >= g->returns)
         return weft_execution_fail(e, WEFT_ERR_ARGUMENT, "there is no output %zu: the plan has %u", i, g->returns);
+    const uint32_t port = g->params + (uint32_t)i;
     int status = tensor ? check_tensor(e, "output", i, g->ret[i].value, tensor) : WEFT_OK;
     if (tensor && status == WEFT_OK)
-        status = check_align(e, "output", i, weft_layout_of(g, g->ret[i].value).align, g->ret[i].value, tensor);
+        status = check_address(e, port, promised_of(e, port), tensor, tensor->data);
     if (status != WEFT_OK)
         return status;
     e->output_bound[i] = tensor != NULL; /* NULL: back to memory of the execution */
@@ -180,6 +190,39 @@ int weft_bind_output(struct weft_execution *e, size_t i, const struct weft_tenso
         e->output[i] = *tensor;
     e->frame = NULL;
     return WEFT_OK;
+}
+
+/* Extents and strides stay, and so does what was found out for them, if it was. */
+static int rebind(struct weft_execution *e, uint32_t port, struct weft_tensor *bound, void *data)
+{
+    const int status = check_address(e, port, e->frame ? e->span[port].align : promised_of(e, port), bound, data);
+    if (status == WEFT_OK) {
+        bound->data = data ? data : nothing;
+        e->moved = true;
+    }
+    return status;
+}
+
+int weft_rebind_input(struct weft_execution *e, size_t i, void *data)
+{
+    if (!e)
+        return WEFT_ERR_ARGUMENT;
+    const struct weft_graph *g = e->plan->graph;
+    if (i >= g->params || !e->input[i].data)
+        return weft_execution_fail(e, WEFT_ERR_ARGUMENT, i < g->params ? "input %zu was not bound before"
+                                   : "there is no input %zu: the plan has %u", i, g->params);
+    return rebind(e, (uint32_t)i, &e->input[i], data);
+}
+
+int weft_rebind_output(struct weft_execution *e, size_t i, void *data)
+{
+    if (!e)
+        return WEFT_ERR_ARGUMENT;
+    const struct weft_graph *g = e->plan->graph;
+    if (i >= g->returns || !e->output_bound[i])
+        return weft_execution_fail(e, WEFT_ERR_ARGUMENT, i < g->returns ? "output %zu was not bound before"
+                                   : "there is no output %zu: the plan has %u", i, g->returns);
+    return rebind(e, g->params + (uint32_t)i, &e->output[i], data);
 }
 
 void weft_execution_port(const struct weft_execution *e, const struct weft_storage *storage, const int64_t *symbols,
@@ -213,7 +256,7 @@ static int check_port(struct weft_execution *e, const char *what, uint32_t i, co
     struct weft_tensor want;
     port_with_room(e, storage, &want);
     char number[16];
-    const char *name = name_or_number(e, storage->value, number);
+    const char *name = weft_execution_name(e, storage->value, number);
     bool empty = false;
     for (int axis = 0; axis < want.rank; axis++) {
         if (t->extent[axis] != want.extent[axis])
@@ -248,6 +291,19 @@ static int solve(struct weft_execution *e)
             return fits;
     }
     return WEFT_OK;
+}
+
+int weft_output_needed(struct weft_execution *e, size_t i, struct weft_tensor *ret_tensor)
+{
+    if (!e || !ret_tensor)
+        return WEFT_ERR_ARGUMENT;
+    if (i >= e->plan->graph->returns)
+        return weft_execution_fail(e, WEFT_ERR_ARGUMENT, "there is no output %zu: the plan has %u", i,
+                                   e->plan->graph->returns);
+    const int status = e->frame ? WEFT_OK : solve(e);
+    if (status == WEFT_OK)
+        port_with_room(e, &e->plan->storage[e->plan->return_storage[i]], ret_tensor);
+    return status;
 }
 
 static struct weft_frame *find_frame(struct weft_execution *e)
@@ -329,42 +385,22 @@ static void show_views(struct weft_execution *e, const struct weft_frame *frame)
     }
 }
 
-/* The bytes from the first element to the last. */
-static void span_of(const struct weft_tensor *t, uintptr_t *ret_first, uintptr_t *ret_end)
+/* The same sizes, at other addresses of the caller's. */
+int weft_execution_move(struct weft_execution *e)
 {
-    *ret_first = (uintptr_t)t->data;
-    *ret_end = *ret_first + (uintptr_t)weft_dtype_bytes(t->dtype, weft_tensor_span(t));
-}
-
-static bool overlap(const struct weft_tensor *a, const struct weft_tensor *b)
-{
-    uintptr_t a_first, a_end, b_first, b_end;
-    span_of(a, &a_first, &a_end);
-    span_of(b, &b_first, &b_end);
-    return a_first < b_end && b_first < a_end && a_first < a_end && b_first < b_end;
-}
-
-/* What is written may not lie in what is read or written under another name: kernels rely on it, and the order of steps
- * says nothing about the caller's memory. */
-static int check_overlaps(struct weft_execution *e)
-{
-    const struct weft_graph *g = e->plan->graph;
-    for (uint32_t i = 0; i < g->params; i++)
-        for (uint32_t k = 0; g->value[g->param[i].id].is_mut && k < g->params; k++)
-            if (k != i && overlap(&e->input[i], &e->input[k]))
-                return weft_execution_fail(e, WEFT_ERR_BINDING, "mutable input %u '%s' overlaps input %u '%s'", i,
-                            NAME(e, g->param[i]), k, NAME(e, g->param[k]));
-    for (uint32_t i = 0; i < g->returns; i++) {
-        for (uint32_t k = 0; e->output_bound[i] && k < g->params; k++)
-            if (overlap(&e->output[i], &e->input[k]))
-                return weft_execution_fail(e, WEFT_ERR_BINDING, "output %u '%s' overlaps input %u '%s'", i,
-                            NAME(e, g->ret[i].value), k, NAME(e, g->param[k]));
-        for (uint32_t k = 0; e->output_bound[i] && k < i; k++)
-            if (e->output_bound[k] && overlap(&e->output[i], &e->output[k]))
-                return weft_execution_fail(e, WEFT_ERR_BINDING, "output %u '%s' overlaps output %u '%s'", i,
-                            NAME(e, g->ret[i].value), k, NAME(e, g->ret[k].value));
+    const struct weft_plan *plan = e->plan;
+    for (uint32_t i = 0; i < plan->graph->returns; i++)
+        if (e->output_bound[i])
+            e->base[plan->return_storage[i]] = e->output[i].data;
+    for (uint32_t i = 0; i < plan->graph->params; i++) {
+        const int status = weft_stage_place(e, i);
+        if (status != WEFT_OK)
+            return status;
     }
-    return WEFT_OK;
+    show_views(e, e->frame);
+    const int status = weft_overlap_check(e);
+    e->moved = status != WEFT_OK;
+    return status;
 }
 
 /* Reserves memory for new sizes; with sizes seen before, it only looks up. */
@@ -394,9 +430,13 @@ int weft_execution_prepare(struct weft_execution *e)
         if (plan->storage[i].kind == WEFT_IN_ARENA)
             e->base[i] = weft_frame_block(plan, frame, i, e->arena.data);
     show_views(e, frame);
-    status = check_overlaps(e);
+    for (uint32_t i = 0; i < plan->graph->params + plan->graph->returns; i++)
+        e->span[i].align = promised_of(e, i);
+    weft_overlap_measure(e);
+    status = weft_overlap_check(e);
     if (status != WEFT_OK)
         return status;
     e->frame = frame;
+    e->moved = false;
     return WEFT_OK;
 }

@@ -365,8 +365,8 @@ static int run_steps(struct weft_execution *e, int64_t *ns)
     e->ran = false;
     heat(e->plan);
     int status = e->plan->target.planned ? refuse_to_run(e) : WEFT_OK;
-    if (status == WEFT_OK && !e->frame)
-        status = weft_execution_prepare(e);
+    if (status == WEFT_OK && (!e->frame || e->moved))
+        status = e->frame ? weft_execution_move(e) : weft_execution_prepare(e);
     if (status == WEFT_OK) {
         weft_stage_in(e);
         status = work_with_gang(e, ns);

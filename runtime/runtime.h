@@ -80,6 +80,13 @@ void weft_stage_back(struct weft_execution *e);
 /* How many inputs each run copies as they are bound, and how many bytes in all. */
 int32_t weft_stage_count(const struct weft_execution *e, int64_t *ret_bytes);
 
+/* --- overlap.c ---------------------------------------------------------------------------------------------------- */
+
+/* How many bytes each bound tensor takes; when extents or strides are new. */
+void weft_overlap_measure(struct weft_execution *e);
+/* WEFT_ERR_BINDING, with a message, if what is bound overlaps where it may not. */
+int weft_overlap_check(struct weft_execution *e);
+
 /* --- bind.c, run.c ------------------------------------------------------------------------------------------------ */
 
 #define WEFT_FRAMES 8
@@ -92,12 +99,22 @@ struct weft_inner_step {
     int64_t ns;
 };
 
+/* From the first byte to behind the last. Of what is empty or not bound, `first` is behind `end`, so that nothing
+ * overlaps it. */
+struct weft_span {
+    uintptr_t first, end;
+    int64_t bytes;
+    uint32_t align;                     /* what the address is promised to be a multiple of, or 0 */
+};
+
 struct weft_execution {
     const struct weft_plan *plan;
     struct weft_tensor *input, *output; /* bound; data NULL: not bound */
     struct weft_tensor *result;         /* of the last run: output, with the extents that came out of data */
     bool *output_bound;
+    struct weft_span *span;             /* of the inputs, then of the outputs: overlap.c */
     struct weft_frame *frame;           /* of the current sizes, or NULL */
+    bool moved;                         /* the sizes are those of the frame, but something is bound elsewhere */
     struct weft_frame *cache[WEFT_FRAMES];
     uint64_t clock;
     int64_t *symbols;
@@ -164,5 +181,9 @@ void weft_execution_port(const struct weft_execution *e, const struct weft_stora
                          struct weft_tensor *ret);
 /* Solves the symbols, checks all bindings, reserves memory for new sizes; with sizes seen before, it only looks up. */
 int weft_execution_prepare(struct weft_execution *e);
+/* For a frame that is prepared, when something of the same extents and strides is bound at another address. */
+int weft_execution_move(struct weft_execution *e);
+/* What messages call a value: its name, or the number that the planned graph prints, in `number`. */
+const char *weft_execution_name(const struct weft_execution *e, weft_val v, char number[16]);
 
 #endif

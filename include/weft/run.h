@@ -27,6 +27,14 @@ WEFT_API int weft_bind_input_named(struct weft_execution *execution, const char 
                                    const struct weft_tensor *tensor);
 WEFT_API int weft_bind_output_named(struct weft_execution *execution, const char *name,
                                     const struct weft_tensor *tensor);
+/* The tensor that was bound last, at another address, for the next runs: cheaper than binding it anew, since extents and strides need
+ * not be compared. WEFT_ERR_ARGUMENT if it was not bound before, WEFT_ERR_BINDING for an address that does not fit. */
+WEFT_API int weft_rebind_input(struct weft_execution *execution, size_t i, void *data);
+WEFT_API int weft_rebind_output(struct weft_execution *execution, size_t i, void *data);
+/* The dtype, extents and strides (in elements) of the tensor that weft_bind_output wants, for the inputs that are bound
+ * now, before or behind a run; its data is NULL. An extent that depends on data is the largest that it can be. Fails
+ * like weft_run if an input is missing or does not fit. */
+WEFT_API int weft_output_needed(struct weft_execution *execution, size_t i, struct weft_tensor *ret_tensor);
 /* Runs the plan. Memory is allocated when sizes are new; a second run with the same sizes allocates nothing, except in
  * steps of the reference evaluator (weft_statistics.fallbacks). Memory that is written (bound outputs, mutable inputs)
  * may not overlap any other bound tensor: WEFT_ERR_BINDING. */

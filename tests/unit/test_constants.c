@@ -447,8 +447,7 @@ static const char in_body[] = "graph @g(%x: f32[300,64]) {\n"
                               "  %y: f32[300,64] = loop %n, %x body=@step\n"
                               "  return %y\n}\n";
 
-/* Whatever allocation is refused, everything is given back. Steps of `op` are what is computed when the plan is made.
- * */
+/* Whatever allocation is refused, everything is given back. Steps of `op` are computed when planning. */
 static void refuse_each(const char *text, int op)
 {
     for (int64_t n = 0, refused = 1; refused > 0; n++) {
@@ -477,7 +476,7 @@ static void refused_memory_leaves_nothing(void **state)
     refuse_each(product, WEFT_OP_matmul);
     refuse_each(in_body, WEFT_OP_matmul);
 #if !defined(__SANITIZE_ADDRESS__)
-    if (!is_emulated()) /* as under the sanitizer, a hundred runs over large constants take minutes there */
+    if (!is_emulated()) /* a hundred runs over large constants would take minutes, as under the sanitizer */
         refuse_each(batched, WEFT_OP_exp);
 #endif
 }

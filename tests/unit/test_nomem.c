@@ -264,6 +264,15 @@ static int bind_named(struct world *w)
     return status == WEFT_OK ? weft_bind_output_named(w->execution, out.name, NULL) : status;
 }
 
+static int rebind(struct world *w)
+{
+    static float out[8 * WORLD_ROWS];
+    struct weft_tensor need;
+    assert_int_equal(weft_rebind_output(w->execution, 0, out), WEFT_ERR_ARGUMENT); /* none is bound */
+    const int status = weft_rebind_input(w->execution, 0, w->in);
+    return status == WEFT_OK ? weft_output_needed(w->execution, 0, &need) : status;
+}
+
 static int bind_output(struct world *w)
 {
     static float out[8 * WORLD_ROWS];
@@ -389,6 +398,7 @@ static const struct entry {
     {bind_input, "weft_bind_input", false},
     {bind_output, "weft_bind_output", false},
     {bind_named, "weft_plan_find_input weft_plan_find_output weft_bind_input_named weft_bind_output_named", false},
+    {rebind, "weft_rebind_input weft_rebind_output weft_output_needed", false},
     {run, "weft_run", true},
     {run_timed, "weft_run_timed", true},
     {cancel, "weft_cancel", true},

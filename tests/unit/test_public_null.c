@@ -25,6 +25,7 @@ static const char *const null_functions =
     "weft_plan_steps weft_plan_step weft_plan_blocks weft_plan_block "
     "weft_plan_graph weft_plan_inputs weft_plan_outputs weft_plan_input weft_plan_output weft_plan_values "
     "weft_plan_find_input weft_plan_find_output weft_bind_input_named weft_bind_output_named "
+    "weft_rebind_input weft_rebind_output weft_output_needed "
     "weft_plan_value weft_plan_find weft_plan_relayouts weft_execution_create "
     "weft_execution_destroy weft_bind_input weft_bind_output weft_run weft_output weft_execution_error "
     "weft_execution_statistics weft_run_timed weft_cancel weft_evaluate weft_tensor_free ";
@@ -193,6 +194,9 @@ static void refuse_null_plans(struct builder *b)
     assert_null_refused(weft_plan_find_output(NULL, "x", &i));
     assert_null_refused(weft_bind_input_named(NULL, "x", &tensor));
     assert_null_refused(weft_bind_output_named(NULL, "x", &tensor));
+    assert_null_refused(weft_rebind_input(NULL, 0, &tensor));
+    assert_null_refused(weft_rebind_output(NULL, 0, &tensor));
+    assert_null_refused(weft_output_needed(NULL, 0, &tensor));
     assert_null_refused(weft_run(NULL));
     assert_null_refused(weft_output(NULL, 0, &tensor));
     assert_string_equal(weft_execution_error(NULL), "");
@@ -227,6 +231,7 @@ static void refuse_null_results(struct builder *b)
     assert_null_refused(weft_bind_output_named(execution, NULL, NULL));
     assert_null_refused(weft_execution_create(plan, NULL));
     assert_null_refused(weft_output(execution, 0, NULL));
+    assert_null_refused(weft_output_needed(execution, 0, NULL));
     assert_null_refused(weft_execution_statistics(execution, NULL));
     weft_execution_destroy(execution);
     weft_plan_destroy(plan);
