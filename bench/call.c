@@ -89,8 +89,8 @@ int main(int argc, char **argv)
                 const double ns = (now_ns() - start) / CALLS;
                 least[way] = ns < least[way] ? ns : least[way];
             }
-        printf("%4d input%s                      %10.0f  %10.0f  %12.0f\n", inputs, inputs == 1 ? " " : "s", least[ALONE],
-               least[BOUND], least[REBOUND]);
+        printf("%4d input%s                      %10.0f  %10.0f  %12.0f\n", inputs, inputs == 1 ? " " : "s",
+               least[ALONE], least[BOUND], least[REBOUND]);
         weft_execution_destroy(execution);
     }
     weft_close(context);

@@ -2,8 +2,8 @@
 /* overlap.c: what is written may not lie in what is read or written under another name: kernels rely on it, and the
  * order of steps says nothing about the caller's memory.
  *
- * A training step binds hundreds of inputs and outputs anew in each run. So how many bytes each takes is found out once
- * for their sizes, and whether there is an overlap at all by a loop of two comparisons a pair. Which pair it is, for the
+ * A training step moves hundreds of inputs and outputs in each run. So how many bytes each takes is found out once for
+ * their sizes, and whether there is an overlap at all by a loop of two comparisons a pair. Which pair it is, for the
  * message, is looked for where there is one. */
 #include "runtime/runtime.h"
 

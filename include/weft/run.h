@@ -27,8 +27,9 @@ WEFT_API int weft_bind_input_named(struct weft_execution *execution, const char 
                                    const struct weft_tensor *tensor);
 WEFT_API int weft_bind_output_named(struct weft_execution *execution, const char *name,
                                     const struct weft_tensor *tensor);
-/* The tensor that was bound last, at another address, for the next runs: cheaper than binding it anew, since extents and strides need
- * not be compared. WEFT_ERR_ARGUMENT if it was not bound before, WEFT_ERR_BINDING for an address that does not fit. */
+/* The tensor that was bound last, at another address, for the next runs: cheaper than binding it anew, since extents
+ * and strides need not be compared. WEFT_ERR_ARGUMENT if it was not bound before, WEFT_ERR_BINDING for an address that
+ * does not fit. */
 WEFT_API int weft_rebind_input(struct weft_execution *execution, size_t i, void *data);
 WEFT_API int weft_rebind_output(struct weft_execution *execution, size_t i, void *data);
 /* The dtype, extents and strides (in elements) of the tensor that weft_bind_output wants, for the inputs that are bound

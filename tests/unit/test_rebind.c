@@ -163,7 +163,8 @@ static void what_an_output_needs(void **state)
 static void the_most_that_data_can_ask_for(void **state)
 {
     float x[6] = {0, 1, 0, 2, 3, 0};
-    struct scene s = open_scene("graph @d<K=data(6)>(%x: f32[6]) {\n  %i: i64[1,K] = nonzero %x extent=[K]\n  return %i\n}\n", 0);
+    struct scene s = open_scene("graph @d<K=data(6)>(%x: f32[6]) {\n  %i: i64[1,K] = nonzero %x extent=[K]\n"
+                                "  return %i\n}\n", 0);
     struct weft_tensor need, got;
     bind(&s, 0, dense(x, 0, 6));
     assert_int_equal(weft_output_needed(s.execution, 0, &need), WEFT_OK);
