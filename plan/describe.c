@@ -295,13 +295,23 @@ void weft_plan_describe(struct weft_plan *plan)
 
 static int64_t known(weft_dim d) { return weft_dim_is_constant(d) ? weft_dim_value(d) : -1; }
 
-static int port(const struct weft_plan *plan, uint32_t number, const char *name, const char *text,
-                struct weft_port *ret_port)
+/* The number of the parameter whose new value this is, or -1. */
+static int32_t updated_by(const struct weft_graph *g, const struct weft_return_slot *result)
+{
+    for (uint32_t i = 0; result->mut.id && i < g->params; i++)
+        if (g->param[i].id == result->mut.id)
+            return (int32_t)i;
+    return -1;
+}
+
+static int port(const struct weft_plan *plan, uint32_t number, struct weft_port facts, struct weft_port *ret_port)
 {
     const struct weft_graph *g = plan->graph;
     const struct weft_storage *storage = &plan->storage[number];
     const struct weft_type *type = weft_type_of(g, storage->value);
-    struct weft_port facts = {.name = name ? name : "", .text = text, .dtype = type->dtype, .rank = type->rank};
+    facts.name = facts.name ? facts.name : "";
+    facts.dtype = type->dtype;
+    facts.rank = type->rank;
     for (int i = 0; i < type->rank; i++) {
         facts.extent[i] = known(type->extent[i]);
         facts.stride[i] = known(storage->stride[i]);
@@ -313,12 +323,17 @@ int weft_plan_input(const struct weft_plan *plan, size_t i, struct weft_port *re
 {
     if (!plan || !ret_port || i >= plan->graph->params)
         return WEFT_ERR_ARGUMENT;
-    return port(plan, plan->param_storage[i], plan->input_name[i], plan->input_text[i], ret_port);
+    const struct weft_graph *g = plan->graph;
+    return port(plan, plan->param_storage[i],
+                (struct weft_port){.name = plan->input_name[i], .text = plan->input_text[i],
+                                   .is_mutable = g->value[g->param[i].id].is_mut, .updates = -1}, ret_port);
 }
 
 int weft_plan_output(const struct weft_plan *plan, size_t i, struct weft_port *ret_port)
 {
     if (!plan || !ret_port || i >= plan->graph->returns)
         return WEFT_ERR_ARGUMENT;
-    return port(plan, plan->return_storage[i], plan->output_name[i], plan->output_text[i], ret_port);
+    return port(plan, plan->return_storage[i],
+                (struct weft_port){.name = plan->output_name[i], .text = plan->output_text[i],
+                                   .updates = updated_by(plan->graph, &plan->graph->ret[i])}, ret_port);
 }

@@ -98,6 +98,8 @@ struct weft_port {
     int64_t extent[WEFT_MAX_RANK]; /* -1 where it depends on a symbol */
     int64_t stride[WEFT_MAX_RANK]; /* in elements: what a bound tensor must have; -1 where it depends on a symbol */
     const char *text;              /* the type with symbols and layout, "f32[N,3,240,320]"; lives with the plan */
+    int32_t is_mutable;            /* of an input: a run writes its new value where it lies */
+    int32_t updates;               /* of an output: the number of the input that it is the new value of; else -1 */
 };
 WEFT_API size_t weft_plan_inputs(const struct weft_plan *plan);
 WEFT_API size_t weft_plan_outputs(const struct weft_plan *plan);

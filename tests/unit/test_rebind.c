@@ -69,7 +69,14 @@ static void mutable_inputs_are_written_where_they_are(void **state)
 {
     float x[4] = {1, 2, 3, 4}, m[2][4] = {{10, 10, 10, 10}, {20, 20, 20, 20}};
     struct scene s = open_scene("graph @m(%x: f32[4], %m: mut f32[4]) {\n  %s: f32[4] = add %x, %m\n"
-                                "  return mut %m = %s\n}\n", 0);
+                                "  return %x, mut %m = %s\n}\n", 0);
+    struct weft_port port = {.size = sizeof port};
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(weft_plan_input(s.plan, i, &port), WEFT_OK);
+        assert_true(port.is_mutable == (i == 1) && port.updates == -1);
+        assert_int_equal(weft_plan_output(s.plan, i, &port), WEFT_OK);
+        assert_true(!port.is_mutable && port.updates == (i == 1 ? 1 : -1));
+    }
     bind(&s, 0, dense(x, 0, 4));
     bind(&s, 1, dense(m[0], 0, 4));
     assert_int_equal(weft_run(s.execution), WEFT_OK);
