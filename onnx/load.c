@@ -117,6 +117,8 @@ static int load_graph(struct load *load, struct weft_graph **ret_graph)
 
 int weft_load(struct weft_context *context, const char *path, struct weft_graph **ret_graph)
 {
+    if (!context || !path || !ret_graph) /* a message names the function that was called */
+        return weft_missing(context);
     return weft_load_fixed(context, path, NULL, 0, ret_graph);
 }
 

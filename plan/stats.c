@@ -14,6 +14,7 @@
  * added up. All workers meet behind so many steps (`barriers`; in bodies: once each trip). The arena has the bytes of
  * intermediates; `live` of them at most are needed at once, so none is smaller. */
 #include "codegen/form.h"
+#include "ir/custom.h"
 #include "plan/plan.h"
 #include "sched/epilogue.h"
 
@@ -163,7 +164,7 @@ static void count_scatter(struct counter *c, const struct weft_step *step, struc
 static void count_step(struct counter *c, const struct weft_step *step, struct counts *to)
 {
     const struct weft_graph *const g = c->plan->graph;
-    const uint32_t traits = step->node.id ? weft_op_of(g, step->node)->traits : 0;
+    const uint32_t traits = step->node.id && !step->code ? weft_op_of(g, step->node)->traits : 0; /* of a group: one's */
     if (weft_step_has(step, WEFT_STEP_MOVES) || weft_step_has(step, WEFT_STEP_FILLS)) {
         count_move(c, step, to);
         return;
@@ -186,9 +187,31 @@ double weft_attention_flops(const struct weft_tensor *q, const struct weft_tenso
     return 2 * (weft_tensor_elements(q) + weft_tensor_elements(out)) * (double)k->extent[k->rank - 2];
 }
 
+/* What a custom function says of itself; -1: nothing. */
+static int64_t custom_flops(const struct counter *c, weft_node n)
+{
+    const struct weft_graph *const g = c->plan->graph;
+    const struct weft_node_info *const info = &g->node[n.id];
+    struct weft_tensor *const tensor = weft_new(c->arena, struct weft_tensor, info->operands + info->results + 1u);
+    const struct weft_custom_job job = {.entry = weft_custom_of(g, n), .graph = g, .node = n, .tensor = tensor,
+                                        .parts = 1, .workers = 1};
+    double operations = -1, bytes;
+    if (!job.entry || !job.entry->custom.cost)
+        return -1;
+    for (unsigned i = 0; i < info->operands; i++)
+        tensor[i] = c->frame->tensor[weft_operand(g, n, i).id];
+    for (unsigned i = 0; i < info->results; i++)
+        tensor[info->operands + i] = c->frame->tensor[weft_result(g, n, i).id];
+    weft_custom_cost(&job, &operations, &bytes);
+    return operations >= 0 && operations < 0x1p62 ? (int64_t)operations : -1;
+}
+
 static int64_t flops_of(const struct counter *c, weft_node n)
 {
     const struct weft_graph *const g = c->plan->graph;
+    const int64_t stated = weft_opcode_of(g, n) == WEFT_OP_custom ? custom_flops(c, n) : -1;
+    if (stated >= 0)
+        return stated;
     const uint32_t traits = weft_op_of(g, n)->traits;
     struct weft_space space;
     if (traits & (WEFT_VIEW | WEFT_MOVEMENT | WEFT_PLACEMENT | WEFT_SOURCE | WEFT_UPDATE | WEFT_CONTROL))

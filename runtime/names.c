@@ -75,8 +75,10 @@ static int no_port(struct weft_execution *e, const char *what, const char *name,
 int weft_bind_input_named(struct weft_execution *e, const char *name, const struct weft_tensor *tensor)
 {
     size_t i;
-    if (!e || !name)
+    if (!e)
         return WEFT_ERR_ARGUMENT;
+    if (!name)
+        return weft_execution_fail(e, WEFT_ERR_ARGUMENT, "weft_bind_input_named: the name is NULL");
     if (weft_plan_find_input(e->plan, name, &i) != WEFT_OK)
         return no_port(e, "input", name, e->plan->input_name, e->plan->graph->params);
     return weft_bind_input(e, i, tensor);
@@ -85,8 +87,10 @@ int weft_bind_input_named(struct weft_execution *e, const char *name, const stru
 int weft_bind_output_named(struct weft_execution *e, const char *name, const struct weft_tensor *tensor)
 {
     size_t i;
-    if (!e || !name)
+    if (!e)
         return WEFT_ERR_ARGUMENT;
+    if (!name)
+        return weft_execution_fail(e, WEFT_ERR_ARGUMENT, "weft_bind_output_named: the name is NULL");
     if (weft_plan_find_output(e->plan, name, &i) != WEFT_OK)
         return no_port(e, "output", name, e->plan->output_name, e->plan->graph->returns);
     return weft_bind_output(e, i, tensor);

@@ -248,6 +248,8 @@ void weft_walk_steps(const struct weft_walker *walker, const struct weft_scope *
     const struct weft_plan *plan = scope->plan;
     struct weft_run *run = walker->run;
     const bool timed = run->ns && plan == run->execution->plan, inner = run->ns && !timed;
+    if (timed) /* else a worker that comes late finds steps done that no clock has seen */
+        weft_walker_meet(walker);
     int64_t last = run->ns ? weft_now_ns() : 0;
     for (uint32_t i = 0; i < plan->steps; i++) {
         if (i >= plan->late) {
@@ -405,7 +407,7 @@ int weft_run_timed(struct weft_execution *e, void (*fn)(void *user, const char *
         e->total_ns += ns[i];
         if (is_slow(e->frame, step))
             count_slow_step(e, step, ns[i]);
-        e->relayout_ns += weft_step_has(step, WEFT_STEP_COPIES) ? ns[i] : 0;
+        e->relayout_ns += weft_step_has(step, WEFT_STEP_MOVES) ? ns[i] : 0;
         if (fn)
             fn(user, kernel_of(e->frame, step), weft_plan_step_name(plan, step), ns[i]);
     }

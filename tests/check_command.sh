@@ -317,6 +317,13 @@ expect 0 '"p99_ms": [0-9.]*, "spread_pct": [0-9.]*, "runs": [1-9]' "$weft" bench
 expect 0 '"runs": 7, .*"executions": null, "throughput": null' \
     "$weft" bench small.weft --json --iterations 7 --warmup 0 --no-verify
 expect 0 '"executions": 3, "throughput": [1-9]' "$weft" bench small.weft --json --seconds 0 --executions 3 --no-verify
+cat >joined.weft <<'TEXT'
+graph @joined(%x: f32[256,256], %y: f32[256,256]) {
+  %z: f32[512,256] = concat %x, %y axis=0
+  return %z
+}
+TEXT
+expect 0 '100.0 % moving elements$' "$weft" bench joined.weft --seconds 0 --no-verify
 expect 0 'ms for 90 % of the runs' "$weft" bench small.weft --seconds 0 --no-verify
 expect 2 'wants a whole number from 1' "$weft" bench small.weft --iterations 0
 expect 1 'cannot share' "$weft" bench state.weft --seconds 0 --executions 2 --no-verify

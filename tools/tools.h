@@ -249,7 +249,8 @@ struct weft_profile {
     struct weft_step_time *step;
     size_t steps, capacity;
     int runs;             /* that were measured */
-    int64_t sum_ns;       /* of the steps of the run that is kept: of all the least */
+    int64_t sum_ns;       /* of the steps of the run that is kept, */
+    double timed_ms;      /* and how long that took from its call to its return: the least of all */
     double best_ms;       /* of whole runs without clocks inside */
     bool failed;
 };

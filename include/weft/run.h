@@ -12,10 +12,10 @@ extern "C" {
 /* Executions of one plan may be created, run and destroyed by different threads at once. */
 WEFT_API int weft_execution_create(const struct weft_plan *plan, struct weft_execution **ret_execution);
 WEFT_API void weft_execution_destroy(struct weft_execution *execution);
-/* The next runs read input i from `tensor`, whose data must stay valid until then. Dtype, rank, extents and strides
- * must be those that the plan states: otherwise WEFT_ERR_BINDING and a message that names the input, and the tensor
- * that was bound before stays bound. weft_run compares extents and strides, when all inputs are bound and sizes are
- * known. */
+/* The next runs read input i from `tensor`, whose data must stay valid until then. Dtype, rank and the alignment of the
+ * address must be those that the plan states: otherwise WEFT_ERR_BINDING and a message that names the input, and the
+ * tensor that was bound before stays bound. Extents and strides must be the plan's too; weft_run compares them, when
+ * all inputs are bound and sizes are known, and fails with WEFT_ERR_BINDING. */
 WEFT_API int weft_bind_input(struct weft_execution *execution, size_t i, const struct weft_tensor *tensor);
 /* The next runs write output i to the caller's memory, which is checked like an input's; its address must be aligned
  * as the output's layout states (align=). Unbound outputs are stored in the execution; a `tensor` of NULL unbinds. If
