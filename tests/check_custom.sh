@@ -68,8 +68,12 @@ expect 0 '' "$weft" report model.onnx --custom "$library" -o model.html
 expect 0 '%v: f32[N,2], %i: i64[N,2] = custom %r function=top_two with=[softmax=1]' \
     "$weft" opt --custom "$library" model.onnx
 expect 0 'parts=' "$weft" opt --custom "$library" --print=plan model.onnx
-printf 'graph @g(%%x: f32[10,64]) {\n  %%v: f32[10,2], %%i: i64[10,2] = custom %%x function=top_two\n  return %%v, %%i\n}\n' \
-    >ten.weft
+cat >ten.weft <<END
+graph @ten(%x: f32[10,64]) {
+  %v: f32[10,2], %i: i64[10,2] = custom %x function=top_two
+  return %v, %i
+}
+END
 expect 0 ' flops=1280' "$weft" opt --custom "$library" --print=stats ten.weft # what its cost function says
 mkdir -p cases/top_two/test_data_set_0
 cp model.onnx cases/top_two/

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timing.c: which kernel takes how long. Of several runs the shortest is kept, from the call to its return: noise mostly
- * adds. The smallest time of each step, or the smallest sum, would mix or prefer runs in which the thread that looks at
- * the clock was kept from running: it finds the parts of a step taken by others, and such a step seems to take no time.
- * Clocks between the steps cost something, so the whole run is measured as well, without clocks inside. */
+/* timing.c: which kernel takes how long. Of several runs the shortest is kept, from the call to its return, since noise
+ * mostly adds. The smallest time of each step, or the smallest sum, would mix or prefer runs in which the thread that
+ * looks at the clock was kept from running: it finds the parts of a step taken by others, and such a step seems to take
+ * no time. Clocks between the steps cost something, so the whole run is measured as well, without clocks inside. */
 #include "tools/tools.h"
 
 #include "runtime/runtime.h"
