@@ -164,7 +164,7 @@ static void count_scatter(struct counter *c, const struct weft_step *step, struc
 static void count_step(struct counter *c, const struct weft_step *step, struct counts *to)
 {
     const struct weft_graph *const g = c->plan->graph;
-    const uint32_t traits = step->node.id && !step->code ? weft_op_of(g, step->node)->traits : 0; /* of a group: one's */
+    const uint32_t traits = step->node.id && !step->code ? weft_op_of(g, step->node)->traits : 0;
     if (weft_step_has(step, WEFT_STEP_MOVES) || weft_step_has(step, WEFT_STEP_FILLS)) {
         count_move(c, step, to);
         return;
