@@ -365,7 +365,10 @@ expect 1 'nowhere/output_0.npy\|nowhere/input_0.npy' "$weft" bisect soft.weft --
 expect 0 '^    kernels ' "$weft" diff soft.weft soft.weft
 expect 1 '^-  .*softmax\|^+  .*exp %x ! weft_strip_exp' "$weft" diff soft.weft exp.weft
 expect 1 '^ *0 *0.000 *1 *[0-9.]*   weft_strip_exp_f32__' "$weft" diff soft.weft exp.weft --time
-expect 2 'something is missing' "$weft" diff soft.weft
+expect 2 'a second model is missing' "$weft" diff soft.weft
+expect 2 'something is missing' "$weft" diff --unfused
+expect 2 'takes one model' "$weft" diff --unfused soft.weft soft.weft
+expect 1 '^    kernels *1 *[2-9]' "$weft" diff --unfused soft.weft
 expect 1 'nowhere.weft: cannot be read' "$weft" diff soft.weft nowhere.weft
 
 # A wrong model made small: the exponential, with the numbers that it reads; nothing where the answer is right.

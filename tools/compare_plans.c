@@ -117,34 +117,40 @@ static void print_figures(const struct side *side, bool time)
 int weft_cmd_diff(int argc, char **argv)
 {
     struct side side[2] = {0};
-    bool time = false;
+    bool time = false, unfused = false;
     const struct weft_option table[] = {
+        {"--unfused", WEFT_OPTION_FLAG, &unfused, NULL, "of one MODEL: its plan, and its plan with --no-fuse"},
         {"--time", WEFT_OPTION_FLAG, &time, NULL, "run both and show what each kernel takes: the fastest of 20 runs"},
         WEFT_MODEL_OPTIONS(&side[0].options),
         {0},
     };
     const struct weft_usage usage = {
-        "weft diff FIRST SECOND [options]",
+        "weft diff FIRST SECOND [options], weft diff --unfused MODEL [options]",
         "Compares the plans of two models or texts: the lines that differ, kernels, relayouts and memory, and with\n"
         "--time what they take. Exits with 0 if the plans are equal, with 1 if they differ.",
-        table, 2, 2};
+        table, 1, 2};
     struct weft_words words;
     int code = weft_tool_options(&usage, argc, argv, &words);
     code = code >= 0 ? code : weft_model_misused(&usage, &side[0].options);
+    if (code < 0 && words.count != (unfused ? 1 : 2))
+        code = weft_tool_misused(&usage, unfused ? "--unfused takes one model"
+                                                 : "a second model is missing, or --unfused");
     if (code >= 0)
         return code;
     side[1].options = side[0].options;
+    side[1].options.no_fuse |= unfused;
+    const char *const name[2] = {words.word[0], unfused ? "without groups" : words.word[1]};
     code = WEFT_EXIT_OK;
     for (int k = 0; k < 2 && code == WEFT_EXIT_OK; k++) {
-        side[k].options.path = words.word[k];
-        weft_tool_progress(words.word[k], 0);
+        side[k].options.path = words.word[unfused ? 0 : k];
+        weft_tool_progress(name[k], 0);
         code = open_side(&side[k], time);
     }
     weft_tool_progress(NULL, 0);
     if (code == WEFT_EXIT_OK) {
         const bool same = strcmp(side[0].text, side[1].text) == 0;
         if (!same)
-            weft_diff_print(side[0].text, side[1].text, words.word[0], words.word[1], 1);
+            weft_diff_print(side[0].text, side[1].text, name[0], name[1], 1);
         print_figures(side, time);
         code = same ? WEFT_EXIT_OK : WEFT_EXIT_FAILED;
     }
