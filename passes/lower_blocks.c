@@ -124,18 +124,6 @@ static weft_val rebuild(struct weft_lowering *l, weft_node n, unsigned operands,
     return weft_build(&l->build, info->op, operands, operand, info->attrs, info->attr, is_stated ? stated : NULL);
 }
 
-static weft_val on_elements(struct weft_lowering *l, weft_node n, const struct weft_blocks *b)
-{
-    const unsigned operands = l->graph->node[n.id].operands;
-    weft_val *operand = weft_new(&l->graph->root->scratch, weft_val, operands);
-    for (unsigned i = 0; i < operands; i++) {
-        struct weft_blocks here = *b;
-        here.type.dtype = weft_type_of(l->graph, weft_operand(l->graph, n, i))->dtype;
-        operand[i] = plain_of(l, weft_operand(l->graph, n, i), &here);
-    }
-    return rebuild(l, n, operands, operand, &b->type);
-}
-
 /* The operand is split where it runs along a split axis; it stays small, and a view repeats it. */
 static weft_val on_broadcast(struct weft_lowering *l, weft_node n, const struct weft_blocks *b)
 {
@@ -155,6 +143,21 @@ static weft_val on_broadcast(struct weft_lowering *l, weft_node n, const struct 
     }
     small.first[type.rank] = small.type.rank;
     return weft_build_bcast(&l->build, split(l, x, &small), &b->type, axis);
+}
+
+/* What is repeated is no array of its own: a view repeats its blocks too. */
+static weft_val on_elements(struct weft_lowering *l, weft_node n, const struct weft_blocks *b)
+{
+    const unsigned operands = l->graph->node[n.id].operands;
+    weft_val *operand = weft_new(&l->graph->root->scratch, weft_val, operands);
+    for (unsigned i = 0; i < operands; i++) {
+        const weft_val v = weft_operand(l->graph, n, i);
+        struct weft_blocks here = *b;
+        here.type.dtype = weft_type_of(l->graph, v)->dtype;
+        operand[i] = !blocks_of(l, v) && weft_def_opcode(l->graph, v) == WEFT_OP_bcast
+                         ? on_broadcast(l, weft_def(l->graph, v), &here) : plain_of(l, v, &here);
+    }
+    return rebuild(l, n, operands, operand, &b->type);
 }
 
 /* Along a split axis only if each part but the last is known to be whole blocks. */

@@ -136,7 +136,8 @@ struct weft_layout weft_own_layout(const struct weft_graph *graph, weft_val valu
 bool weft_is_moved(const struct weft_graph *graph, weft_node node);
 /* What the value is a view or a relayout of, through any number of them; itself, if it is none. */
 weft_val weft_moved_from(const struct weft_graph *graph, weft_val value);
-/* How the result of a view is stored where its operand is stored like this; false where no strides say it. */
+/* How the result of a view is stored where its operand is stored like this; false where no strides say it, unless these
+ * are the blocks that the result is stated to be in. */
 bool weft_view_layout(const struct weft_graph *graph, weft_node view, const struct weft_layout *from,
                       struct weft_layout *ret);
 /* The other way round, of views that show each element once (WEFT_BIJECTIVE): how the operand is stored where the

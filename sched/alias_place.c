@@ -71,8 +71,13 @@ bool weft_view_layout(const struct weft_graph *g, weft_node n, const struct weft
         view = weft_layout_untranspose(from, shown.axis, ret);
     else
         view = weft_layout_broadcast(g->dims, from, type, to, shown.axis, ret);
-    weft_dim stride[WEFT_MAX_RANK]; /* a reshape may yield a view with split axes, which kernels do not read */
-    return view && weft_layout_logical_strides(g->dims, ret, to, stride);
+    weft_dim stride[WEFT_MAX_RANK];
+    if (!view || weft_layout_logical_strides(g->dims, ret, to, stride))
+        return view;
+    /* A reshape may yield a view with split axes. Kernels of weft's do not read these; where the result is stated to lie
+     * just so, kernels of the caller's do. */
+    const struct weft_layout own = weft_own_layout(g, weft_result(g, n, 0));
+    return weft_layout_equal(g->dims, &own, ret, to);
 }
 
 bool weft_viewed_layout(const struct weft_graph *g, weft_node n, const struct weft_layout *to, struct weft_layout *ret)

@@ -138,6 +138,31 @@ static void kernels_in_blocks_need_two_relayouts(void **state)
     close_world(&w);
 }
 
+/* What weft computes between them it computes on the same blocks, a bias as a view; nor is what others still read (d, by
+ * the last add) overwritten through its views. */
+static void between_such_kernels_weft_converts_nothing(void **state)
+{
+    static const char text[] = "graph @g(%x: f32[2,32,6,6]) {\n  %w: f32[32,32,3,3] = const random=1 scale=0.1\n"
+                               "  %v: f32[32] = const random=2\n  %b: f32[2,32,6,6] = bcast %v dims=[1]\n"
+                               "  %c: f32[2,32,6,6] = conv %x, %w pad=[1 1 1 1]\n  %d: f32[2,32,6,6] = add %c, %b\n"
+                               "  %e: f32[2,32,6,6] = relu %d\n  %f: f32[2,32,6,6] = conv %e, %w pad=[1 1 1 1]\n"
+                               "  %h: f32[2,32,6,6] = add %f, %d\n  %i: f32[2,32,6,6] = relu %h\n"
+                               "  %p: f32[2,32,3,3] = max_pool %i kernel=[2 2] stride=[2 2]\n"
+                               "  %y: f32[2,32,3,3] = conv %p, %w pad=[1 1 1 1]\n  return %y\n}";
+    static float data[1 << 12];
+    struct own_kernel conv = {.layout = blocked}, relu = {.layout = blocked_pair, .in_place = true};
+    const struct weft_kernel kernels[] = {own_kernel_of("own.conv", "conv", &conv, own_conv),
+                                          own_kernel_of("own.relu", "relu", &relu, own_relu)};
+    struct world w = open_world(text, 2, 2, kernels);
+    plan_world(&w, 0);
+    assert_int_equal(count_steps(w.plan, "own.conv") + count_steps(w.plan, "own.relu"), 5);
+    assert_int_equal(count_steps(w.plan, NULL), 2);
+    assert_int_equal(weft_plan_steps(w.plan), 5 + 2 + 3);
+    struct weft_tensor in = tensor_of(data, 4, (int64_t[]){2, 32, 6, 6});
+    run_and_compare(&w, &in, 1);
+    close_world(&w);
+}
+
 /* No tensor says what lies in blocks: results and parameters that may lie anywhere lie in strides. */
 static void results_that_may_lie_anywhere_are_no_blocks(void **state)
 {
@@ -448,6 +473,7 @@ int main(void)
         cmocka_unit_test(blocks_stay_between_kernels_of_the_callers),
         cmocka_unit_test(blocks_that_are_not_full_are_converted),
         cmocka_unit_test(kernels_in_blocks_need_two_relayouts),
+        cmocka_unit_test(between_such_kernels_weft_converts_nothing),
         cmocka_unit_test(results_that_may_lie_anywhere_are_no_blocks),
         cmocka_unit_test(views_and_numbers_become_arrays),
         cmocka_unit_test(places_with_gaps_are_wefts),
