@@ -6,8 +6,9 @@
  *   %r: f32[8,64] = relayout %b                   becomes an array for the kernel that wants one
  *   %y: f32[8,64] = mul %r, %x      ! my.mul
  *
- * Views and constants of one element are converted before the plan is made; that each operand and each result then lies
- * as its kernel asks is checked when all have their places. */
+ * Views and constants of one element are converted before the plan is made, and reshapes that are copies where a target
+ * takes no kernels of weft's; that each operand and each result then lies as its kernel asks is checked when all have
+ * their places. */
 #include "ir/public.h"
 #include "passes/passes.h"
 #include "plan/plan.h"
@@ -100,11 +101,31 @@ static void convert_operand(struct weft_graph *g, weft_node n, const struct weft
     weft_replace_operand(g, n, i, array);
 }
 
+/* A reshape that is no view of its operand is a step of weft's: of a relayout it is one. */
+static void convert_reshaped(struct weft_graph *g, weft_node n)
+{
+    const weft_val v = weft_operand(g, n, 0);
+    const struct weft_layout lies = natural_layout(g, v), rows = weft_layout_row_major(weft_type_of(g, v)->rank);
+    struct weft_builder build = {.graph = g, .before = n};
+    struct weft_layout seen;
+    if (weft_view_layout(g, n, &lies, &seen) || !weft_view_layout(g, n, &rows, &seen))
+        return;
+    const weft_val array = weft_build_unary(&build, WEFT_OP_relayout, v);
+    weft_state_layout(g, array, &rows);
+    weft_replace_operand(g, n, 0, array);
+    const struct weft_layout own = weft_own_layout(g, weft_result(g, n, 0));
+    if (!weft_layout_equal(g->dims, &own, &seen, weft_type_of(g, weft_result(g, n, 0))))
+        weft_state_layout(g, weft_result(g, n, 0), &seen);
+}
+
 void weft_own_convert(struct weft_graph *g, const struct weft_target *target)
 {
     for (uint32_t i = 0; i < g->bodies; i++) /* depth is bounded by WEFT_MAX_DEPTH */
         weft_own_convert(g->body[i], target);
+    const bool only_own = target->restricted & WEFT_TARGET_OWN_ONLY;
     weft_foreach_node(g, n) {
+        if (only_own && weft_opcode_of(g, n) == WEFT_OP_reshape && !g->node[n.id].group)
+            convert_reshaped(g, n);
         const struct weft_target_kernel *const k = weft_target_kernel_noted(target, g, n);
         for (uint32_t i = 0; k && i < g->node[n.id].operands; i++)
             convert_operand(g, n, k, i);

@@ -96,8 +96,8 @@ WEFT_API void weft_target_destroy(struct weft_target *target);
 WEFT_API int weft_target_add(struct weft_target *target, const struct weft_kernel *kernel);
 /* What plans for the target may contain besides its kernels. WEFT_TARGET_OWN_ONLY: nothing that computes. A node that
  * none of its kernels fits makes weft_compile fail with WEFT_ERR_UNSUPPORTED, with a message for each such node, and
- * steps that are not the caller's only convert layouts: relayouts, and results that are copied. 0, as in a new target:
- * weft's kernels compute the rest. Other flags: WEFT_ERR_ARGUMENT. */
+ * steps that are not the caller's only convert layouts: relayouts (in the place of a reshape that is no view, too), and
+ * results that are copied. 0, as in a new target: weft's kernels compute the rest. Other flags: WEFT_ERR_ARGUMENT. */
 #define WEFT_TARGET_OWN_ONLY 1u
 WEFT_API int weft_target_restrict(struct weft_target *target, uint32_t flags);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* own_support.h: kernels of a framework that has its own: plain loops over arrays in any layout. `user` of each is a
- * struct own_kernel. */
+ * struct own_kernel. Behind them, what tests of plans for such kernels share. */
 #ifndef WEFT_TEST_OWN_SUPPORT_H
 #define WEFT_TEST_OWN_SUPPORT_H
 
@@ -142,6 +142,94 @@ static inline struct weft_kernel own_kernel_of(const char *name, const char *op,
     return (struct weft_kernel){.size = sizeof(struct weft_kernel), .name = name, .op = op, .user = own, .run = run,
                                 .fits = own_fits, .layout = own->layout ? own_layout : NULL, .cost = own_cost,
                                 .parts = own_parts, .in_place = own_in_place};
+}
+
+/* --- a graph, a target and its plan ------------------------------------------------------------------------------- */
+
+#define NET(C, K) "graph @g<N>(%x: f32[N," C ",6,5]) {\n" \
+                  "  %w1: f32[" K "," C ",3,3] = const random=1 scale=0.1\n" \
+                  "  %w2: f32[" K "," K ",3,3] = const random=2 scale=0.1\n" \
+                  "  %w3: f32[10," K ",1,1] = const random=3 scale=0.1\n" \
+                  "  %c1: f32[N," K ",6,5] = conv %x, %w1 pad=[1 1 1 1]\n" \
+                  "  %a1: f32[N," K ",6,5] = relu %c1\n" \
+                  "  %c2: f32[N," K ",6,5] = conv %a1, %w2 pad=[1 1 1 1]\n" \
+                  "  %a2: f32[N," K ",6,5] = add %c2, %a1\n" \
+                  "  %y: f32[N,10,6,5] = conv %a2, %w3\n" \
+                  "  return %y\n}"
+
+static const char *const blocked[] = {"{0 1/16 2 3 1%16}", "{0/16 1/16 2 3 1%16 0%16}", "{0 1/16 2 3 1%16}"};
+static const char *const blocked_pair[] = {"{0 1/16 2 3 1%16}", "{0 1/16 2 3 1%16}", "{0 1/16 2 3 1%16}"};
+static const char *const rows[] = {"{0 1 2 3}", "{0 1 2 3}", "{0 1 2 3}"};
+
+struct world {
+    struct weft_context *context;
+    struct weft_graph *graph;
+    struct weft_target *target;
+    struct weft_plan *plan;
+    struct weft_execution *execution;
+};
+
+static inline struct world open_world(const char *text, int threads, size_t kernels, const struct weft_kernel *kernel)
+{
+    struct world w = {.context = open_context(threads)};
+    w.graph = parse(w.context, text);
+    assert_int_equal(weft_target_create(w.context, &w.target), WEFT_OK);
+    for (size_t i = 0; i < kernels; i++)
+        assert_int_equal(weft_target_add(w.target, &kernel[i]), WEFT_OK);
+    return w;
+}
+
+/* The target goes at once: the plan has to do without it. */
+static inline void plan_world(struct world *w, uint32_t flags)
+{
+    const struct weft_compile_options options = {.size = sizeof options, .target = w->target, .flags = flags};
+    if (weft_compile(w->graph, &options, &w->plan) != WEFT_OK)
+        fail_msg("%s", weft_last_error(w->context));
+    weft_target_destroy(w->target);
+    w->target = NULL;
+    assert_int_equal(weft_execution_create(w->plan, &w->execution), WEFT_OK);
+}
+
+static inline void close_world(struct world *w)
+{
+    weft_execution_destroy(w->execution);
+    weft_plan_destroy(w->plan);
+    weft_target_destroy(w->target);
+    weft_graph_destroy(w->graph);
+    weft_close(w->context);
+}
+
+static inline void expect_near(const float *got, const float *expected, int64_t n, double tolerance)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (!(fabs((double)got[i] - (double)expected[i]) <= tolerance))
+            fail_msg("element %lld is %g, not %g", (long long)i, (double)got[i], (double)expected[i]);
+}
+
+/* Runs with these inputs, and compares all results with the evaluator's. */
+static inline void run_and_compare(struct world *w, struct weft_tensor *in, size_t inputs)
+{
+    for (size_t i = 0; i < inputs; i++)
+        assert_int_equal(weft_bind_input(w->execution, i, &in[i]), WEFT_OK);
+    if (weft_run(w->execution) != WEFT_OK)
+        fail_msg("%s", weft_execution_error(w->execution));
+    struct weft_tensor expected[4] = {{0}}, got;
+    const size_t results = weft_graph_returns(w->graph);
+    assert_int_equal(weft_evaluate(w->graph, in, inputs, expected, results), WEFT_OK);
+    for (size_t k = 0; k < results; k++) {
+        assert_int_equal(weft_output(w->execution, k, &got), WEFT_OK);
+        expect_near(got.data, expected[k].data, weft_tensor_count(&got), 1e-4);
+        weft_tensor_free(w->context, &expected[k]);
+    }
+}
+
+static inline int count_steps(const struct weft_plan *plan, const char *kernel)
+{
+    struct weft_plan_step step = {.size = sizeof step};
+    int count = 0;
+    for (size_t i = 0; weft_plan_step(plan, i, &step) == WEFT_OK; i++)
+        count += kernel ? !strcmp(step.kernel, kernel) : step.op && !strcmp(step.op, "relayout");
+    return count;
 }
 
 #endif

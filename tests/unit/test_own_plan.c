@@ -1,93 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_own_plan.c: plans for a target whose kernels are the caller's: run by weft beside its own, and walked through by
- * the caller. Answers are compared with the evaluator's. */
+/* test_own_plan.c: plans for a target whose kernels are the caller's, run by weft beside its own. Answers are compared
+ * with the evaluator's. */
 #include "tests/unit/own_support.h"
-
-#define NET(C, K) "graph @g<N>(%x: f32[N," C ",6,5]) {\n" \
-                  "  %w1: f32[" K "," C ",3,3] = const random=1 scale=0.1\n" \
-                  "  %w2: f32[" K "," K ",3,3] = const random=2 scale=0.1\n" \
-                  "  %w3: f32[10," K ",1,1] = const random=3 scale=0.1\n" \
-                  "  %c1: f32[N," K ",6,5] = conv %x, %w1 pad=[1 1 1 1]\n" \
-                  "  %a1: f32[N," K ",6,5] = relu %c1\n" \
-                  "  %c2: f32[N," K ",6,5] = conv %a1, %w2 pad=[1 1 1 1]\n" \
-                  "  %a2: f32[N," K ",6,5] = add %c2, %a1\n" \
-                  "  %y: f32[N,10,6,5] = conv %a2, %w3\n" \
-                  "  return %y\n}"
-
-static const char *const blocked[] = {"{0 1/16 2 3 1%16}", "{0/16 1/16 2 3 1%16 0%16}", "{0 1/16 2 3 1%16}"};
-static const char *const blocked_pair[] = {"{0 1/16 2 3 1%16}", "{0 1/16 2 3 1%16}", "{0 1/16 2 3 1%16}"};
-static const char *const rows[] = {"{0 1 2 3}", "{0 1 2 3}", "{0 1 2 3}"};
-
-struct world {
-    struct weft_context *context;
-    struct weft_graph *graph;
-    struct weft_target *target;
-    struct weft_plan *plan;
-    struct weft_execution *execution;
-};
-
-static struct world open_world(const char *text, int threads, size_t kernels, const struct weft_kernel *kernel)
-{
-    struct world w = {.context = open_context(threads)};
-    w.graph = parse(w.context, text);
-    assert_int_equal(weft_target_create(w.context, &w.target), WEFT_OK);
-    for (size_t i = 0; i < kernels; i++)
-        assert_int_equal(weft_target_add(w.target, &kernel[i]), WEFT_OK);
-    return w;
-}
-
-/* The target goes at once: the plan has to do without it. */
-static void plan_world(struct world *w, uint32_t flags)
-{
-    const struct weft_compile_options options = {.size = sizeof options, .target = w->target, .flags = flags};
-    if (weft_compile(w->graph, &options, &w->plan) != WEFT_OK)
-        fail_msg("%s", weft_last_error(w->context));
-    weft_target_destroy(w->target);
-    w->target = NULL;
-    assert_int_equal(weft_execution_create(w->plan, &w->execution), WEFT_OK);
-}
-
-static void close_world(struct world *w)
-{
-    weft_execution_destroy(w->execution);
-    weft_plan_destroy(w->plan);
-    weft_target_destroy(w->target);
-    weft_graph_destroy(w->graph);
-    weft_close(w->context);
-}
-
-static void expect_near(const float *got, const float *expected, int64_t n, double tolerance)
-{
-    for (int64_t i = 0; i < n; i++)
-        if (!(fabs((double)got[i] - (double)expected[i]) <= tolerance))
-            fail_msg("element %lld is %g, not %g", (long long)i, (double)got[i], (double)expected[i]);
-}
-
-/* Runs with these inputs, and compares all results with the evaluator's. */
-static void run_and_compare(struct world *w, struct weft_tensor *in, size_t inputs)
-{
-    for (size_t i = 0; i < inputs; i++)
-        assert_int_equal(weft_bind_input(w->execution, i, &in[i]), WEFT_OK);
-    if (weft_run(w->execution) != WEFT_OK)
-        fail_msg("%s", weft_execution_error(w->execution));
-    struct weft_tensor expected[4] = {{0}}, got;
-    const size_t results = weft_graph_returns(w->graph);
-    assert_int_equal(weft_evaluate(w->graph, in, inputs, expected, results), WEFT_OK);
-    for (size_t k = 0; k < results; k++) {
-        assert_int_equal(weft_output(w->execution, k, &got), WEFT_OK);
-        expect_near(got.data, expected[k].data, weft_tensor_count(&got), 1e-4);
-        weft_tensor_free(w->context, &expected[k]);
-    }
-}
-
-static int count_steps(const struct weft_plan *plan, const char *kernel)
-{
-    struct weft_plan_step step = {.size = sizeof step};
-    int count = 0;
-    for (size_t i = 0; weft_plan_step(plan, i, &step) == WEFT_OK; i++)
-        count += kernel ? !strcmp(step.kernel, kernel) : step.op && !strcmp(step.op, "relayout");
-    return count;
-}
 
 /* --- run by weft -------------------------------------------------------------------------------------------------- */
 
@@ -138,8 +52,8 @@ static void kernels_in_blocks_need_two_relayouts(void **state)
     close_world(&w);
 }
 
-/* What weft computes between them it computes on the same blocks, a bias as a view; nor is what others still read (d, by
- * the last add) overwritten through its views. */
+/* What weft computes between them it computes on the same blocks, a bias as a view; nor is what others still read (d,
+ * by the last add) overwritten through its views. */
 static void between_such_kernels_weft_converts_nothing(void **state)
 {
     static const char text[] = "graph @g(%x: f32[2,32,6,6]) {\n  %w: f32[32,32,3,3] = const random=1 scale=0.1\n"
@@ -385,88 +299,6 @@ static void stated_layouts_have_to_be_the_kernels(void **state)
     expect_refused(&other, 0, WEFT_ERR_ARGUMENT, (const char *[]){"the target was made for another context", NULL});
 }
 
-/* --- walked through by the caller --------------------------------------------------------------------------------- */
-
-struct walk {
-    const struct weft_plan *plan;
-    char *arena;
-    void *input, *output;
-};
-
-static struct weft_kernel_array array_of(const struct walk *walk, const struct weft_plan_operand *operand)
-{
-    struct weft_kernel_array array = operand->array;
-    if (operand->memory != WEFT_MEMORY_CONSTANT)
-        array.data = (operand->memory == WEFT_MEMORY_INPUT    ? (char *)walk->input
-                      : operand->memory == WEFT_MEMORY_OUTPUT ? (char *)walk->output : walk->arena) + operand->offset;
-    return array;
-}
-
-static void convert(const struct weft_kernel_array *from, const struct weft_kernel_array *to)
-{
-    int64_t i[WEFT_MAX_RANK] = {0};
-    do {
-        *own_at(to, i) = *own_at(from, i);
-    } while (own_next(to, i));
-}
-
-static void walk_step(const struct walk *walk, size_t i, struct own_kernel *own)
-{
-    struct weft_plan_step step = {.size = sizeof step};
-    struct weft_plan_operand operand = {.size = sizeof operand};
-    struct weft_kernel_array array[4];
-    assert_int_equal(weft_plan_step(walk->plan, i, &step), WEFT_OK);
-    assert_int_equal(step.results, 1);
-    for (int k = 0; k < step.operands; k++) {
-        assert_int_equal(weft_plan_step_operand(walk->plan, i, (size_t)k, &operand), WEFT_OK);
-        array[k] = array_of(walk, &operand);
-    }
-    assert_int_equal(weft_plan_step_operand(walk->plan, i, (size_t)step.operands, &operand), WEFT_ERR_ARGUMENT);
-    assert_int_equal(weft_plan_step_result(walk->plan, i, 0, &operand), WEFT_OK);
-    array[step.operands] = array_of(walk, &operand);
-    assert_string_equal(operand.value, step.value);
-    const struct weft_kernel_call call = {.graph = weft_plan_graph(walk->plan), .node = step.node, .operand = array,
-                                          .operands = (size_t)step.operands, .result = &array[step.operands],
-                                          .results = 1, .parts = 1, .sizes = walk->plan->hint};
-    if (!step.own)
-        convert(&array[0], &array[1]);
-    else
-        assert_int_equal((!strcmp(step.op, "conv")   ? own_conv
-                          : !strcmp(step.op, "relu") ? own_relu : own_binary)(own, &call), 0);
-}
-
-static void the_caller_walks_through_a_plan(void **state)
-{
-    static const char text[] = NET("32", "64");
-    static float in[32 * 30], out[10 * 30];
-    struct own_kernel conv = {.layout = blocked, .least_channels = 32}, relu = {.layout = blocked_pair},
-                      add = {.layout = blocked_pair};
-    const struct weft_kernel kernels[] = {own_kernel_of("own.conv", "conv", &conv, NULL),
-                                          own_kernel_of("own.relu", "relu", &relu, NULL),
-                                          own_kernel_of("own.add", "add", &add, NULL)};
-    struct world w = open_world(text, 1, 3, kernels);
-    assert_int_equal(weft_target_restrict(w.target, WEFT_TARGET_OWN_ONLY), WEFT_OK);
-    plan_world(&w, 0);
-    struct weft_tensor x = tensor_of(in, 4, (int64_t[]){1, 32, 6, 5}), expected = {0};
-    const struct walk walk = {.plan = w.plan, .input = in, .output = out,
-                              .arena = aligned_alloc(64, (size_t)weft_plan_arena_bytes(w.plan) + 64)};
-    memset(walk.arena, 0xff, (size_t)weft_plan_arena_bytes(w.plan)); /* NaNs */
-    for (size_t i = 0; i < weft_plan_steps(w.plan); i++)
-        walk_step(&walk, i, &conv);
-    assert_int_equal(weft_evaluate(w.graph, &x, 1, &expected, 1), WEFT_OK);
-    expect_near(out, expected.data, 300, 1e-4);
-    weft_tensor_free(w.context, &expected);
-    free(walk.arena);
-    struct weft_plan_operand operand = {.size = sizeof operand};
-    assert_int_equal(weft_plan_step_operand(w.plan, 100, 0, &operand), WEFT_ERR_ARGUMENT);
-    assert_int_equal(weft_plan_step_result(w.plan, 0, 1, &operand), WEFT_ERR_ARGUMENT);
-    operand.size = 0;
-    assert_int_equal(weft_plan_step_result(w.plan, 0, 0, &operand), WEFT_ERR_ARGUMENT);
-    assert_int_equal(weft_bind_input(w.execution, 0, &x), WEFT_OK);
-    assert_int_equal(weft_run(w.execution), WEFT_ERR_UNSUPPORTED);
-    close_world(&w);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -484,7 +316,6 @@ int main(void)
         cmocka_unit_test(errors_name_the_node_and_the_kernel),
         cmocka_unit_test(targets_may_take_no_other_kernels),
         cmocka_unit_test(stated_layouts_have_to_be_the_kernels),
-        cmocka_unit_test(the_caller_walks_through_a_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
