@@ -1,193 +1,136 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* own_plan.c: a framework that computes everything by itself, row-major, and lets weft optimise a model and plan it:
- * the order of steps, the places in one arena, what is a view of what. It walks through the plan with its own loops,
- * and compares its answers with those of weft's kernels.
+ * the order of steps, the places in one arena, what is a view of what. It walks through the plan with its own loops
+ * (own_plan_kernels.h), and compares its answers with those of weft's kernels.
  *
- *     cc own_plan.c $(pkg-config --cflags --libs weft) -lm && ./a.out model.onnx
+ *     cc -O2 own_plan.c $(pkg-config --cflags --libs weft) -lm && ./a.out model.onnx
  *
- * Its kernels take what they are used to: dense row-major arrays. Where the model has a view that is none of these (a
- * broadcast, a transpose), the plan has a relayout, which is a loop like any other. */
-#include <weft/weft.h>
+ * It has kernels for softmax, layer_norm and gelu, so these stay whole; it has none for attention, so that stays the
+ * products and the softmax that it was. What is computed element by element takes operands in any strides; the other
+ * kernels take dense row-major arrays. Where the model has a view that is none of these (a transpose), the plan has a
+ * relayout, which is a loop like any other.
+ *
+ * Models to try: what torch.onnx.export makes of torchvision's resnet50, or of BertModel from transformers, with
+ * extents that are numbers. A convolution or a product is a plain loop here: ResNet-50 takes some seconds. */
+#include "own_data.h"
+#include "own_plan_kernels.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-static void must(const struct weft_context *context, int status)
-{
-    if (status >= 0)
-        return;
-    fprintf(stderr, "%s: %s\n", weft_status_text(status), weft_last_error(context));
-    exit(1);
-}
+/* --- what weft is told of the kernels ----------------------------------------------------------------------------- */
 
-/* --- the kernels: loops over arrays in row-major order ------------------------------------------------------------ */
-
-struct call {
-    const struct weft_graph *graph;
-    weft_node node;
-    struct weft_kernel_array in[3], out;
+struct kernel {
+    const char *op, *name;
+    void (*run)(const struct call *);
+    const char *types; /* of the result, then of operands, the last for all that follow: f32, i64, bool, any */
+    bool strides;      /* does it take operands in any? */
 };
+static const struct kernel kernels[] = {
+    {"add", "plain.add", add, "fff", true},
+    {"sub", "plain.sub", sub, "fff", true},
+    {"mul", "plain.mul", mul, "fff", true},
+    {"div", "plain.div", divide, "fff", true},
+    {"relu", "plain.relu", relu, "ff", true},
+    {"exp", "plain.exp", exponential, "ff", true},
+    {"tanh", "plain.tanh", hyperbolic_tangent, "ff", true},
+    {"gelu", "plain.gelu", gelu, "ff", true},
+    {"is_nan", "plain.is_nan", is_nan, "bf", true},
+    {"select", "plain.select", choose, "fbff", true},
+    {"cast", "plain.bool", bool_of, "bi", true},
+    {"softmax", "plain.softmax", softmax, "ff", false},
+    {"layer_norm", "plain.norm", layer_norm, "ffff", false},
+    {"mean", "plain.mean", mean, "ff", false},
+    {"matmul", "plain.matmul", matmul, "fff", false},
+    {"conv", "plain.conv", convolve, "fff", false},
+    {"max_pool", "plain.pool", max_pool, "ff", false},
+    {"gather", "plain.gather", gather, "aai", false},
+    {"gather_nd", "plain.gather_nd", gather_nd, "aai", false},
+    {"concat", "plain.concat", concat, "aa", false},
+};
+enum { KERNELS = sizeof kernels / sizeof kernels[0] };
 
-static int64_t elements(const struct weft_kernel_array *a)
+static struct weft_value_facts facts_of(const struct weft_graph *graph, weft_val value)
 {
-    int64_t n = 1;
-    for (int i = 0; i < a->rank; i++)
-        n *= a->extent[i];
-    return n;
+    struct weft_value_facts facts = {.size = sizeof facts};
+    weft_value_read(graph, value, &facts);
+    return facts;
 }
 
-/* Number i of a list attribute, or `otherwise`. An extent that is a constant is its own value at any sizes. */
-static int64_t number(const struct call *call, const char *name, size_t i, int64_t otherwise)
+static bool is_of_type(char type, int dtype)
 {
-    struct weft_attribute attribute = {0};
-    int64_t value = otherwise;
-    if (weft_node_attribute(call->graph, call->node, name, &attribute) == WEFT_OK && i < attribute.count)
-        weft_extent_at(call->graph, attribute.integers[i], NULL, 0, &value);
-    return value;
+    return type == 'f'   ? dtype == WEFT_F32
+           : type == 'i' ? dtype == WEFT_I64
+           : type == 'b' ? dtype == WEFT_BOOL : weft_dtype_bits(dtype) >= 8;
 }
 
-static int64_t integer(const struct call *call, const char *name)
+/* A kernel that reduces does so over the last axes. */
+static bool reduces_last_axes(const struct call *call, int rank)
 {
-    struct weft_attribute attribute = {0};
-    weft_node_attribute(call->graph, call->node, name, &attribute);
-    return attribute.integer;
+    struct weft_attribute axes = attribute_of(call, "axes");
+    for (size_t i = 0; i < axes.count; i++)
+        if (number(call, "axes", i, 0) != rank - (int64_t)(axes.count - i))
+            return false;
+    return true;
 }
 
-static void add(const struct call *c)
+static bool fits(void *user, const struct weft_graph *graph, weft_node node)
 {
-    const float *a = c->in[0].data, *b = c->in[1].data;
-    for (int64_t i = 0; i < elements(&c->out); i++)
-        ((float *)c->out.data)[i] = a[i] + b[i];
-}
-
-static void relu(const struct call *c)
-{
-    const float *x = c->in[0].data;
-    for (int64_t i = 0; i < elements(&c->out); i++)
-        ((float *)c->out.data)[i] = x[i] > 0 ? x[i] : 0;
-}
-
-static void matmul(const struct call *c)
-{
-    const int64_t rows = c->out.extent[0], columns = c->out.extent[1], depth = c->in[0].extent[1];
-    const float *a = c->in[0].data, *b = c->in[1].data;
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < columns; j++) {
-            float sum = 0;
-            for (int64_t k = 0; k < depth; k++)
-                sum += a[i * depth + k] * b[k * columns + j];
-            ((float *)c->out.data)[i * columns + j] = sum;
-        }
-}
-
-/* Windows of a convolution or a pool: both go over the images, and do something at each tap that is inside. */
-static void convolve(const struct call *c)
-{
-    const int64_t *x = c->in[0].extent, *w = c->in[1].extent, *y = c->out.extent;
-    const float *image = c->in[0].data, *weight = c->in[1].data;
-    float *out = c->out.data;
-    for (int64_t n = 0; n < y[0]; n++)
-        for (int64_t k = 0; k < y[1]; k++)
-            for (int64_t i = 0; i < y[2]; i++)
-                for (int64_t j = 0; j < y[3]; j++) {
-                    float sum = 0;
-                    for (int64_t t = 0; t < w[1] * w[2] * w[3]; t++) {
-                        const int64_t channel = t / (w[2] * w[3]), r = t / w[3] % w[2], s = t % w[3];
-                        const int64_t row = i * number(c, "stride", 0, 1) + r - number(c, "pad", 0, 0);
-                        const int64_t column = j * number(c, "stride", 1, 1) + s - number(c, "pad", 1, 0);
-                        if (row >= 0 && row < x[2] && column >= 0 && column < x[3])
-                            sum += image[((n * x[1] + channel) * x[2] + row) * x[3] + column] *
-                                   weight[k * w[1] * w[2] * w[3] + t];
-                    }
-                    *out++ = sum;
-                }
-}
-
-static void max_pool(const struct call *c)
-{
-    const int64_t *x = c->in[0].extent, *y = c->out.extent;
-    float *out = c->out.data;
-    for (int64_t n = 0; n < y[0] * y[1]; n++)
-        for (int64_t i = 0; i < y[2]; i++)
-            for (int64_t j = 0; j < y[3]; j++) {
-                float most = -INFINITY;
-                for (int64_t r = 0; r < number(c, "kernel", 0, 1); r++)
-                    for (int64_t s = 0; s < number(c, "kernel", 1, 1); s++) {
-                        const int64_t row = i * number(c, "stride", 0, 1) + r - number(c, "pad", 0, 0);
-                        const int64_t column = j * number(c, "stride", 1, 1) + s - number(c, "pad", 1, 0);
-                        if (row >= 0 && row < x[2] && column >= 0 && column < x[3])
-                            most = fmaxf(most, ((const float *)c->in[0].data)[(n * x[2] + row) * x[3] + column]);
-                    }
-                *out++ = most;
-            }
-}
-
-static float *at(const struct weft_kernel_array *a, const int64_t *index)
-{
-    int64_t place = 0;
-    for (int k = 0; k < a->storage_axes; k++) {
-        const int64_t digit = index[a->storage[k].axis] / a->storage[k].div;
-        place += (a->storage[k].mod ? digit % a->storage[k].mod : digit) * a->storage[k].stride;
-    }
-    return (float *)a->data + place;
-}
-
-/* From any layout to any other. */
-static void relayout(const struct call *c)
-{
-    int64_t index[WEFT_MAX_RANK] = {0};
-    for (int64_t i = 0; i < elements(&c->out); i++) {
-        *at(&c->out, index) = *at(&c->in[0], index);
-        for (int axis = c->out.rank - 1; axis >= 0 && ++index[axis] == c->out.extent[axis]; axis--)
-            index[axis] = 0;
-    }
-}
-
-/* --- what weft is told of them ------------------------------------------------------------------------------------ */
-
-static bool is_plain(void *user, const struct weft_graph *graph, weft_node node)
-{
+    const struct kernel *kernel = user;
     const struct call call = {.graph = graph, .node = node};
-    struct weft_value_facts y = {.size = sizeof y};
+    const struct weft_value_facts x = facts_of(graph, weft_node_operand(graph, node, 0));
     struct weft_node_facts facts = {.size = sizeof facts};
-    weft_value_read(graph, weft_node_result(graph, node, 0), &y);
     weft_node_read(graph, node, &facts);
-    if (y.dtype != WEFT_F32)
+    if (facts.operands > MOST_OPERANDS || facts.operands + 1 < strlen(kernel->types) ||
+        !is_of_type(kernel->types[0], facts_of(graph, weft_node_result(graph, node, 0)).dtype))
         return false;
-    if (!strcmp(facts.op, "matmul"))
-        return y.rank == 2 && !integer(&call, "trans_a") && !integer(&call, "trans_b");
-    if (!strcmp(facts.op, "conv"))
-        return y.rank == 4 && integer(&call, "groups") == 1 && number(&call, "dilation", 0, 1) == 1;
-    return strcmp(facts.op, "max_pool") || y.rank == 4;
+    for (size_t i = 0, type = 1; i < facts.operands; i++, type += kernel->types[type + 1] != 0)
+        if (!is_of_type(kernel->types[type], facts_of(graph, weft_node_operand(graph, node, i)).dtype))
+            return false;
+    if (kernel->run == convolve || kernel->run == max_pool)
+        return x.rank == 4;
+    if (kernel->run == softmax || kernel->run == layer_norm)
+        return attribute_of(&call, "axis").integer == x.rank - 1;
+    if (kernel->run == gelu)
+        return !strcmp(attribute_of(&call, "form").word, "erf");
+    if (kernel->run == gather_nd)
+        return attribute_of(&call, "batch").integer == 0;
+    return kernel->run != mean || reduces_last_axes(&call, x.rank);
 }
+
+/* Any layout of operands, row-major results. A kernel without this function takes nothing but row-major arrays. */
+static const char *any_strides(void *user, const struct weft_graph *graph, weft_node node, size_t i) { return NULL; }
 
 static double cost(void *user, const struct weft_graph *graph, weft_node node) { return 10; }
 
-static const struct kernel {
-    const char *op, *name;
-    void (*run)(const struct call *);
-} kernels[] = {
-    {"add", "plain.add", add},          {"relu", "plain.relu", relu},         {"matmul", "plain.matmul", matmul},
-    {"conv", "plain.conv", convolve},   {"max_pool", "plain.pool", max_pool}, {"relayout", NULL, relayout},
-};
-enum { KERNELS = sizeof kernels / sizeof kernels[0] };
+static struct weft_plan *plan_for(const struct weft_context *context, const struct weft_graph *graph,
+                                  struct weft_target *target)
+{
+    struct weft_plan *plan;
+    const struct weft_compile_options options = {.size = sizeof options, .target = target};
+    must(context, weft_target_restrict(target, WEFT_TARGET_OWN_ONLY));
+    for (int k = 0; k < KERNELS; k++)
+        must(context, weft_target_add(target, &(struct weft_kernel){
+            .size = sizeof(struct weft_kernel), .name = kernels[k].name, .op = kernels[k].op,
+            .user = (void *)&kernels[k], .fits = fits, .layout = kernels[k].strides ? any_strides : NULL,
+            .cost = cost}));
+    must(context, weft_compile(graph, &options, &plan));
+    return plan;
+}
 
 /* --- walking through a plan --------------------------------------------------------------------------------------- */
 
 struct memory {
-    char *arena, **input, **output;
+    char *arena;
+    struct weft_tensor *input, *output;
 };
 
 static struct weft_kernel_array place(const struct memory *m, const struct weft_plan_operand *operand)
 {
     struct weft_kernel_array array = operand->array; /* of a constant, with its data */
     if (operand->memory == WEFT_MEMORY_INPUT)
-        array.data = m->input[operand->port] + operand->offset;
+        array.data = (char *)m->input[operand->port].data + operand->offset;
     else if (operand->memory == WEFT_MEMORY_OUTPUT)
-        array.data = m->output[operand->port] + operand->offset;
+        array.data = (char *)m->output[operand->port].data + operand->offset;
     else if (operand->memory == WEFT_MEMORY_ARENA)
         array.data = m->arena + operand->offset;
     return array;
@@ -195,63 +138,44 @@ static struct weft_kernel_array place(const struct memory *m, const struct weft_
 
 static void walk(const struct weft_plan *plan, const struct memory *m)
 {
+    int own = 0, relayouts = 0;
     for (size_t i = 0; i < weft_plan_steps(plan); i++) {
         struct weft_plan_step step = {.size = sizeof step};
         struct weft_plan_operand operand = {.size = sizeof operand};
         struct call call = {.graph = weft_plan_graph(plan)};
         weft_plan_step(plan, i, &step);
         call.node = step.node;
-        for (int k = 0; k < step.operands && k < 3; k++) {
+        call.operands = step.operands;
+        for (int k = 0; k < step.operands; k++) {
             weft_plan_step_operand(plan, i, (size_t)k, &operand);
             call.in[k] = place(m, &operand);
         }
         weft_plan_step_result(plan, i, 0, &operand);
         call.out = place(m, &operand);
-        for (int k = 0; k < KERNELS; k++)
-            if (!strcmp(kernels[k].op, step.op))
+        for (int k = 0; step.own && k < KERNELS; k++)
+            if (!strcmp(kernels[k].name, step.kernel))
                 kernels[k].run(&call);
+        if (!step.own)
+            relayout(&call);
+        own += step.own;
+        relayouts += !step.own;
         printf("%2zu %-12s %-28s %s at %" PRId64 "\n", i, step.own ? step.kernel : step.op, step.value,
                operand.memory == WEFT_MEMORY_ARENA ? "arena" : "output", operand.offset);
     }
+    printf("steps of own kernels: %d; relayouts: %d\n", own, relayouts);
 }
 
 /* --- the same by weft --------------------------------------------------------------------------------------------- */
 
-static int64_t port_elements(const struct weft_port *port)
-{
-    int64_t n = 1;
-    for (int i = 0; i < port->rank; i++)
-        n *= port->extent[i];
-    return n;
-}
-
 static double compare(const struct weft_context *context, const struct weft_graph *graph, const struct memory *m)
 {
     struct weft_plan *plan;
-    struct weft_execution *execution;
     double most = 0;
     must(context, weft_compile(graph, NULL, &plan));
-    must(context, weft_execution_create(plan, &execution));
-    for (size_t i = 0; i < weft_plan_inputs(plan); i++) {
-        struct weft_port port = {.size = sizeof port};
-        weft_plan_input(plan, i, &port);
-        struct weft_tensor tensor = {.data = m->input[i], .dtype = port.dtype, .rank = port.rank};
-        memcpy(tensor.extent, port.extent, sizeof tensor.extent);
-        memcpy(tensor.stride, port.stride, sizeof tensor.stride);
-        must(context, weft_bind_input(execution, i, &tensor));
-    }
-    must(context, weft_run(execution));
-    for (size_t i = 0; i < weft_plan_outputs(plan); i++) {
-        struct weft_port port = {.size = sizeof port};
-        struct weft_tensor tensor;
-        weft_plan_output(plan, i, &port);
-        weft_output(execution, i, &tensor);
-        for (int64_t k = 0; k < port_elements(&port); k++) {
-            const double expected = ((const float *)tensor.data)[k], got = ((const float *)m->output[i])[k];
-            most = fmax(most, fabs(got - expected) / fmax(1, fabs(expected)));
-        }
-    }
-    weft_execution_destroy(execution);
+    struct weft_execution *const weft = run(context, plan, m->input);
+    for (size_t i = 0; i < weft_plan_outputs(plan); i++)
+        most = fmax(most, difference(weft, i, m->output[i].data));
+    weft_execution_destroy(weft);
     weft_plan_destroy(plan);
     return most;
 }
@@ -261,48 +185,35 @@ int main(int argc, char **argv)
     struct weft_context *context = NULL;
     struct weft_graph *graph;
     struct weft_target *target;
-    struct weft_plan *plan;
     if (argc != 2 || weft_open(NULL, &context) != WEFT_OK) {
         fprintf(stderr, "usage: own_plan MODEL\n");
         return 2;
     }
     must(context, weft_load(context, argv[1], &graph));
     must(context, weft_target_create(context, &target));
-    must(context, weft_target_restrict(target, WEFT_TARGET_OWN_ONLY));
-    for (int k = 0; k < KERNELS; k++) {
-        const struct weft_kernel kernel = {.size = sizeof kernel, .name = kernels[k].name, .op = kernels[k].op,
-                                           .fits = is_plain, .cost = cost};
-        if (kernel.name)
-            must(context, weft_target_add(target, &kernel));
-    }
-    must(context, weft_compile(graph, &(struct weft_compile_options){.size = sizeof(struct weft_compile_options),
-                                                                      .target = target}, &plan));
-    char *input[8], *output[8];
-    const struct memory m = {.input = input, .output = output,
+    struct weft_plan *const plan = plan_for(context, graph, target);
+    const size_t inputs = weft_plan_inputs(plan), outputs = weft_plan_outputs(plan);
+    const struct memory m = {.input = calloc(inputs + 1, sizeof *m.input),
+                             .output = calloc(outputs + 1, sizeof *m.output),
                              .arena = aligned_alloc(64, (size_t)(weft_plan_arena_bytes(plan) + 127) / 64 * 64)};
-    struct weft_port port = {.size = sizeof port};
-    for (size_t i = 0; i < weft_plan_inputs(plan) && i < 8; i++) {
-        weft_plan_input(plan, i, &port);
-        input[i] = malloc((size_t)port_elements(&port) * sizeof(float));
-        for (int64_t k = 0; k < port_elements(&port); k++)
-            ((float *)input[i])[k] = (float)(k * 37 % 256) / 256;
-    }
-    for (size_t i = 0; i < weft_plan_outputs(plan) && i < 8; i++) {
-        weft_plan_output(plan, i, &port);
-        output[i] = malloc((size_t)port_elements(&port) * sizeof(float));
-    }
+    for (size_t i = 0; i < inputs; i++)
+        m.input[i] = input_for(plan, i);
+    for (size_t i = 0; i < outputs; i++)
+        m.output[i] = tensor_for(plan, weft_graph_return(weft_plan_graph(plan), i));
     walk(plan, &m);
-    const double difference = compare(context, graph, &m);
+    const double most = compare(context, graph, &m);
     printf("arena: %" PRId64 " bytes; largest relative difference from weft's kernels: %.2g\n",
-           weft_plan_arena_bytes(plan), difference);
-    for (size_t i = 0; i < weft_plan_inputs(plan) && i < 8; i++)
-        free(input[i]);
-    for (size_t i = 0; i < weft_plan_outputs(plan) && i < 8; i++)
-        free(output[i]);
+           weft_plan_arena_bytes(plan), most);
+    for (size_t i = 0; i < inputs; i++)
+        free(m.input[i].data);
+    for (size_t i = 0; i < outputs; i++)
+        free(m.output[i].data);
+    free(m.input);
+    free(m.output);
     free(m.arena);
     weft_plan_destroy(plan);
     weft_target_destroy(target);
     weft_graph_destroy(graph);
     weft_close(context);
-    return difference < 1e-4 ? 0 : 1;
+    return most < 1e-4 ? 0 : 1;
 }

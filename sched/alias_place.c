@@ -74,8 +74,8 @@ bool weft_view_layout(const struct weft_graph *g, weft_node n, const struct weft
     weft_dim stride[WEFT_MAX_RANK];
     if (!view || weft_layout_logical_strides(g->dims, ret, to, stride))
         return view;
-    /* A reshape may yield a view with split axes. Kernels of weft's do not read these; where the result is stated to lie
-     * just so, kernels of the caller's do. */
+    /* A reshape may yield a view with split axes. Kernels of weft's do not read these; where the result is stated to
+     * lie just so, kernels of the caller's do. */
     const struct weft_layout own = weft_own_layout(g, weft_result(g, n, 0));
     return weft_layout_equal(g->dims, &own, ret, to);
 }
