@@ -26,7 +26,7 @@ for folder in kernels ir eval codegen onnx passes sched plan runtime viz tools c
     may=$(printf '%s\n' "$allowed" | sed -n "s/^$folder: *//p")
     for file in $(find "$folder" -name '*.[ch]' -o -name '*.def' -o -name '*.inc' | sort); do
         case $folder in
-        examples) pattern='s/^ *# *include *[<"]\(weft\/[^>"]*\|[^>"]*"\).*/\1/p' ;;
+        examples) pattern='s/^ *# *include *[<"]\(weft\/[^>"]*\).*/\1/p; s/^ *# *include *"\([^"]*\)".*/\1/p' ;;
         *) pattern='s/^ *# *include *"\([^"]*\)".*/\1/p' ;;
         esac
         for header in $(sed -n "$pattern" "$file"); do
