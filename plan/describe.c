@@ -247,7 +247,7 @@ void weft_plan_annotate(struct weft_plan *plan, const struct weft_frame *frame, 
                       (const char *[]){place, parts, count, turned_text(plan, frame, step, steps)});
         steps = 1;
         const bool reference = weft_step_has(step, WEFT_STEP_EVALUATES);
-        weft_add_remark_at(plan->graph, "plan", weft_plan_step_name(plan, step), reference ? "fallback" : "chosen",
+        weft_add_remark_at(plan->graph, "plan", weft_plan_step_name(plan, step), reference ? "fallback" : "chose",
                            "%s%s%s", kernel, reference ? ": " : "", reference ? step->why : "");
         annotate_weights(plan, step);
         annotate_expected(plan, frame, step, kernel);

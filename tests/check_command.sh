@@ -344,7 +344,7 @@ printf 'graph @g(%%x: f32[64,100]) {\n  %%y: f32[64,100] = softmax %%x axis=1\n 
 printf 'graph @g(%%x: f32[64,100]) {\n  %%y: f32[64,100] = exp %%x\n  return %%y\n}\n' >exp.weft
 expect 0 '^answer *right: output 0 is off by ' "$weft" bisect soft.weft
 expect 1 '^decision *1: decompose.softmax at %y$' "$weft" bisect soft.weft --bound 0
-expect 1 '^          plan chosen: weft_strip_exp_f32__' "$weft" bisect exp.weft --bound 0
+expect 1 '^          plan chose: weft_strip_exp_f32__' "$weft" bisect exp.weft --bound 0
 expect 1 '^again *WEFT_STOP_AFTER=1 weft run exp.weft' "$weft" bisect exp.weft --bound 0
 cat >sized.weft <<'TEXT'
 weft 1

@@ -53,6 +53,7 @@ struct explain_pair {
     const char **from_label, **to_label; /* names of values, by id, without sigil */
     uint32_t *next_source, *next_final;  /* by node id */
     uint32_t *rank;                      /* by node id of `from`: the node of `to` that was its copy */
+    const struct weft_unit_counts **counts; /* by unit; NULL: none has several nodes, or sizes are too large */
 };
 
 /* Gives each node of a graph, bodies included, a name: its own, or that of its first result. Before compiling. */
@@ -75,10 +76,6 @@ const char *explain_type(const struct explain *explain, const struct weft_graph 
 /* What the kernel's name does not say: why there is none, or why a view is copied; else the empty text. */
 const char *explain_kernel(const struct explain *explain, const struct explain_pair *pair, weft_node node);
 
-/* explain_choices.c: the ways to compute a node, for people and as a member of its object; nothing where it has no
- * list. And "1.5 M operations", "120 B". */
-void explain_choices_text(const struct explain *explain, const struct explain_pair *pair, weft_node node,
-                          struct weft_text *text);
 /* opt_code.c: the C of the kernels of groups, as weft opt --print=c has it. */
 void weft_opt_print_code(const struct weft_plan *plan, struct weft_arena *arena, struct weft_text *text);
 /* Of one step; false where it has none. */
@@ -90,11 +87,36 @@ void weft_opt_print_times(const struct weft_graph *graph, int64_t whole_ns, stru
                           struct weft_text *text);
 /* What a text says of a unit's step, a node's or a group's; NULL: it has none. */
 const struct weft_plan_note *explain_unit_note(const struct weft_plan *plan, const struct weft_unit *unit);
+/* explain_choices.c: the ways to compute a unit, for people and as a member of its object; nothing where it has no
+ * list. What the way that was taken is predicted to take, 0 where there is no list. And "1.5 M operations", "120 B". */
 void explain_unit_choices(const struct weft_plan *plan, const struct weft_unit *unit, struct weft_arena *arena,
                           struct weft_text *text);
-void explain_choices_json(const struct explain *explain, const struct explain_pair *pair, weft_node node,
+void explain_choices_json(const struct explain *explain, const struct weft_plan *plan, const struct weft_unit *unit,
                           struct weft_text *text);
+int64_t explain_predicted_ps(const struct weft_plan *plan, const struct weft_unit *unit, struct weft_arena *arena);
 void explain_add_amount(struct weft_text *text, double amount, const char *small, const char *large);
+
+/* --- explain_group.c: nodes that one kernel computes -------------------------------------------------------------- */
+
+struct explain_group {
+    const struct weft_plan *plan;  /* the plan, or that of a body, whose `unit` it is */
+    const struct weft_unit *unit;
+    const struct weft_plan_note *note;
+    const char *name, *value, *kernel; /* value: by whose name remarks call it; kernel: "" if none is named */
+    const struct weft_unit_counts *counts; /* at explain.symbols; NULL: sizes are too large, or nothing runs it */
+    int64_t predicted_ps;          /* 0: nothing is predicted */
+};
+/* Sets `counts` of the pair. */
+void explain_count_groups(const struct explain *explain, struct explain_pair *pair);
+/* The group of a planned node; false: its kernel, if it has one, computes it alone. */
+bool explain_group_of(const struct explain *explain, const struct explain_pair *pair, weft_node node,
+                      struct explain_group *ret);
+/* Of the nodes of an origin, is this the last one of its group? */
+bool explain_is_last_shown(const struct explain_pair *pair, const struct explain_group *group, weft_node node);
+void explain_group_text(const struct explain *explain, const struct explain_group *group, bool with_choices,
+                        struct weft_text *text);
+/* Of all groups, or of those that nodes of `only` are in. */
+void explain_groups_json(const struct explain *explain, const struct explain_origin *only, struct weft_text *text);
 
 /* A relayout that propagate_memory_format inserted. */
 struct explain_relayout {
@@ -122,8 +144,9 @@ int explain_measure(const struct weft_model_options *options, struct weft_model 
 void explain_measured_text(const struct explain *explain, struct weft_text *text);
 void explain_measured_json(const struct explain *explain, struct weft_text *text);
 
-/* explain_json.c: ,"key":"string" */
+/* explain_json.c: ,"key":"string"; and what stands right of `!` in the plan, if anything does. */
 void explain_json_pair(struct weft_text *text, const char *key, const char *string);
+void explain_json_place(const struct weft_plan_note *plan, struct weft_text *text);
 /* explain_text.c, explain_json.c: the summary of the passes, then `only` or all origins. */
 void explain_print_text(const struct explain *explain, const struct explain_origin *only, struct weft_text *text);
 void explain_print_json(const struct explain *explain, const struct explain_origin *only, struct weft_text *text);

@@ -65,20 +65,16 @@ void explain_unit_choices(const struct weft_plan *plan, const struct weft_unit *
     }
 }
 
-void explain_choices_text(const struct explain *e, const struct explain_pair *pair, weft_node node,
-                          struct weft_text *text)
+int64_t explain_predicted_ps(const struct weft_plan *plan, const struct weft_unit *unit, struct weft_arena *arena)
 {
-    const struct weft_plan *const plan = weft_plan_of(e->plan, pair->to);
-    if (plan)
-        explain_unit_choices(plan, weft_unit_of(&plan->units, node), e->arena, text);
+    const struct weft_choices *const list = choices_of(plan, unit, arena);
+    return list && list->count ? weft_plan_picked(plan, list)->ps : 0;
 }
 
-void explain_choices_json(const struct explain *e, const struct explain_pair *pair, weft_node node,
+void explain_choices_json(const struct explain *e, const struct weft_plan *plan, const struct weft_unit *unit,
                           struct weft_text *text)
 {
-    const struct weft_plan *const plan = weft_plan_of(e->plan, pair->to);
-    const struct weft_choices *const list =
-        plan ? choices_of(plan, weft_unit_of(&plan->units, node), e->arena) : NULL;
+    const struct weft_choices *const list = choices_of(plan, unit, e->arena);
     if (!list)
         return;
     weft_text_add(text, ",\"choices\":[");

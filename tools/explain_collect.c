@@ -100,6 +100,7 @@ static void add_pair(struct explain *e, const struct weft_graph *from, const str
     pair->rank = ranks(e, from);
     pair->from_label = labels_as_copied(e, pair);
     list_nodes(e, pair);
+    explain_count_groups(e, pair);
     for (uint32_t i = 0; i < from->bodies && i < to->bodies; i++) /* depth is bounded by WEFT_MAX_DEPTH */
         add_pair(e, from->body[i], to->body[i], from->body[i]->name);
 }

@@ -87,7 +87,7 @@ static void print_values(const struct explain *e, const struct weft_graph *graph
     weft_text_add(text, "]");
 }
 
-static void add_place(const struct weft_plan_note *plan, struct weft_text *text)
+void explain_json_place(const struct weft_plan_note *plan, struct weft_text *text)
 {
     if (plan && plan->kernel)
         explain_json_pair(text, "kernel", plan->kernel);
@@ -110,24 +110,33 @@ static void print_relayouts(const struct explain *e, struct weft_text *text)
         add_number(text, "share", r.share);
         weft_text_format(text, ",\"once\":%s", r.record->once ? "true" : "false");
         explain_json_pair(text, "for", r.record->wanted);
-        add_place(r.pair->to->node[weft_def(r.pair->to, r.record->to).id].plan, text);
+        explain_json_place(r.pair->to->node[weft_def(r.pair->to, r.record->to).id].plan, text);
         weft_text_add(text, "}\n");
     }
 }
 
 static void print_final(const struct explain *e, const struct explain_pair *pair, weft_node n, struct weft_text *text)
 {
-    const struct weft_plan_note *plan = pair->to->node[n.id].plan;
+    struct explain_group group;
+    const bool is_member = explain_group_of(e, pair, n, &group);
     print_values(e, pair->to, pair->to_label, n, text);
-    if (explain_kernel(e, pair, n)[0])
+    if (is_member) {
+        if (group.kernel[0])
+            explain_json_pair(text, "kernel", group.kernel);
+        explain_json_pair(text, "group", group.name);
+        explain_json_pair(text, "group_value", group.value);
+    } else if (explain_kernel(e, pair, n)[0]) {
         explain_json_pair(text, "note", explain_kernel(e, pair, n));
-    add_place(plan, text);
-    const struct explain_cost cost = explain_cost_of(e, pair->to, n);
-    if (cost.known) {
-        add_number(text, "operations", cost.operations);
-        add_number(text, "bytes", cost.bytes);
     }
-    explain_choices_json(e, pair, n, text);
+    explain_json_place(pair->to->node[n.id].plan, text);
+    const struct explain_cost cost = explain_cost_of(e, pair->to, n);
+    if (cost.known)
+        add_number(text, "operations", cost.operations);
+    if (cost.known && !is_member)
+        add_number(text, "bytes", cost.bytes);
+    const struct weft_plan *const plan = is_member ? NULL : weft_plan_of(e->plan, pair->to);
+    if (plan)
+        explain_choices_json(e, plan, weft_unit_of(&plan->units, n), text);
     weft_text_add(text, "}");
 }
 
@@ -162,6 +171,7 @@ void explain_print_json(const struct explain *e, const struct explain_origin *on
 {
     print_summary(e, text);
     print_relayouts(e, text);
+    explain_groups_json(e, only, text);
     for (uint32_t i = 0; i < e->origins; i++)
         if (!only || &e->origin[i] == only)
             print_origin(e, &e->origin[i], text);

@@ -84,12 +84,8 @@ const char *explain_kernel(const struct explain *e, const struct explain_pair *p
 {
     const struct weft_graph *graph = pair->to;
     const uint32_t traits = weft_op_of(graph, node)->traits;
-    const uint32_t group = graph->node[node.id].group;
     if (graph->node[node.id].plan)
         return traits & WEFT_VIEW ? "copied: no strides over the operand's memory give the result's layout" : "";
-    if (group && graph->group[group].plan)
-        return weft_arena_format(e->arena, "in group @%s, by %s", graph->group[group].name,
-                                 graph->group[group].plan->kernel);
     if (traits & WEFT_SOURCE)
         return "a constant: nothing to compute";
     if ((traits & WEFT_VIEW) && graph->node[node.id].operands > 0)

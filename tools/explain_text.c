@@ -108,7 +108,18 @@ static void print_relayouts(const struct explain *e, struct weft_text *text)
 
 /* --- one node ----------------------------------------------------------------------------------------------------- */
 
-static void print_final(const struct explain *e, const struct explain_pair *pair, weft_node n, struct weft_text *text)
+/* A node of a group, and the group itself behind the node that ends it; if only one origin is shown, behind the last
+ * of its nodes there, so that nothing is missed. */
+static void print_member(const struct explain *e, const struct explain_pair *pair, weft_node n,
+                         const struct explain_group *group, bool is_alone, struct weft_text *text)
+{
+    weft_text_format(text, "; in group @%s%s%s\n", group->name, group->kernel[0] ? ", by " : "", group->kernel);
+    if (is_alone ? explain_is_last_shown(pair, group, n) : n.id == group->unit->last.id)
+        explain_group_text(e, group, /* with_choices= */ is_alone, text);
+}
+
+static void print_final(const struct explain *e, const struct explain_pair *pair, weft_node n, bool is_alone,
+                        struct weft_text *text)
 {
     const struct weft_node_info *info = &pair->to->node[n.id];
     weft_text_add(text, "  now ");
@@ -116,6 +127,11 @@ static void print_final(const struct explain *e, const struct explain_pair *pair
         weft_text_format(text, "%s%%%s: %s", i ? ", " : "", pair->to_label[info->first_result + i],
                          explain_type(e, pair->to, weft_result(pair->to, n, i)));
     weft_text_format(text, " = %s", weft_ops[info->op].name);
+    struct explain_group group;
+    if (explain_group_of(e, pair, n, &group)) {
+        print_member(e, pair, n, &group, is_alone, text);
+        return;
+    }
     if (!info->plan) {
         weft_text_format(text, "; %s\n", explain_kernel(e, pair, n));
         return;
@@ -133,7 +149,17 @@ static void print_final(const struct explain *e, const struct explain_pair *pair
     explain_add_amount(text, cost.bytes, " B\n", "B\n");
 }
 
-static void print_origin(const struct explain *e, const struct explain_origin *origin, bool with_choices,
+/* Its ways of being computed, if it is no part of a group. */
+static void print_choices(const struct explain *e, const struct explain_pair *pair, weft_node n, struct weft_text *text)
+{
+    const struct weft_plan *const plan = weft_plan_of(e->plan, pair->to);
+    const struct weft_unit *const unit = plan ? weft_unit_of(&plan->units, n) : NULL;
+    if (unit && unit->nodes < 2)
+        explain_unit_choices(plan, unit, e->arena, text);
+}
+
+/* is_alone: it is all that is shown, with what there was to choose from. */
+static void print_origin(const struct explain *e, const struct explain_origin *origin, bool is_alone,
                          struct weft_text *text)
 {
     const struct explain_pair *pair = &e->pair[origin->pair];
@@ -144,15 +170,15 @@ static void print_origin(const struct explain *e, const struct explain_origin *o
                      pair->inside);
     for (uint32_t r = origin->remark; r; r = e->next_remark[r - 1]) {
         const struct weft_remark *remark = &e->to->root->remark[r - 1];
-        const bool is_choice = strcmp(remark->who, "plan") == 0 && strcmp(remark->verdict, "chosen") == 0;
+        const bool is_choice = strcmp(remark->who, "plan") == 0 && strcmp(remark->verdict, "chose") == 0;
         const bool is_drop = origin->fate == EXPLAIN_JOINED && strcmp(remark->verdict, "dropped") == 0;
         if (!is_choice && !is_drop)
             weft_text_format(text, "  %s %s at %s: %s\n", remark->who, remark->verdict, remark->where, remark->reason);
     }
     for (uint32_t n = origin->final; n; n = pair->next_final[n]) {
-        print_final(e, pair, (weft_node){.id = n}, text);
-        if (with_choices)
-            explain_choices_text(e, pair, (weft_node){.id = n}, text);
+        print_final(e, pair, (weft_node){.id = n}, is_alone, text);
+        if (is_alone)
+            print_choices(e, pair, (weft_node){.id = n}, text);
     }
 }
 
@@ -166,7 +192,7 @@ void explain_print_text(const struct explain *e, const struct explain_origin *on
         const bool is_unused = explain_is_unused_constant(e, origin);
         unused += !only && is_unused;
         if (only ? origin == only : origin->fate != EXPLAIN_CONSTANT && !is_unused)
-            print_origin(e, origin, /* with_choices= */ only, text);
+            print_origin(e, origin, /* is_alone= */ only, text);
     }
     if (unused)
         weft_text_format(text, "not listed: %u constant%s of the file that nothing uses any more\n", unused,
