@@ -127,9 +127,12 @@ void weft_say_stored(struct weft_placing *p, weft_val v)
     note(p, v, "chose", known->answer);
 }
 
+/* Of ties, each candidate costs a few picoseconds more than the one before it: that is nothing. */
 static const char *cost_text(const struct weft_placing *p, int64_t ps)
 {
-    return ps < WEFT_LABEL_NEVER ? weft_arena_format(p->formats->arena, "%.3f us", (double)ps * 1e-6) : "not possible";
+    return ps < NOTEWORTHY_PS / 2    ? "nothing"
+           : ps < WEFT_LABEL_NEVER ? weft_arena_format(p->formats->arena, "%.3f us", (double)ps * 1e-6)
+                                   : "not possible";
 }
 
 static weft_val first_promised(const struct weft_placing *p)
@@ -154,7 +157,11 @@ void weft_say_costs(struct weft_placing *p)
                         (double)f->bound * 1e-6);
     if (!f->weighs)
         return;
-    weft_add_remark(p->graph, who, WEFT_NO_VALUE, "weighed", "%s as chosen, %s row-major throughout, %s channels-last; "
-                    "prices: %s", cost_text(p, f->cost), cost_text(p, f->row_major), cost_text(p, f->channels_last),
+    /* Remarks beside this one have prices all the same: what other layouts would add. */
+    const char *const free = f->cost < NOTEWORTHY_PS / 2
+                                 ? " (no conversion, and no node slower than in other layouts)" : "";
+    weft_add_remark(p->graph, who, WEFT_NO_VALUE, "weighed",
+                    "%s as chosen%s, %s row-major throughout, %s channels-last; prices: %s", cost_text(p, f->cost),
+                    free, cost_text(p, f->row_major), cost_text(p, f->channels_last),
                     weft_prices_of(f->target)->from);
 }

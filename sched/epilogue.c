@@ -101,6 +101,16 @@ static const char *check_rows(const struct weft_members *m, const struct weft_gr
            : fit->cut >= 0 || fit->axes.scanned               ? "is followed by scans or chunks" : NULL;
 }
 
+/* Is an operand of the head computed by one of the rest? */
+static bool computes_operand(const struct weft_graph *g, const struct weft_group_fit *group, uint32_t rest)
+{
+    bool computes = false;
+    for (uint32_t i = 0; i < g->node[group->head.id].operands; i++)
+        for (uint32_t k = 0; k < rest && !computes; k++)
+            computes = weft_def(g, weft_operand(g, group->head, i)).id == group->rest[k].id;
+    return computes;
+}
+
 const char *weft_group_fit_find(struct weft_members *m, const weft_node *node, uint32_t count,
                                 struct weft_group_fit *ret, weft_val *ret_where)
 {
@@ -126,14 +136,14 @@ const char *weft_group_fit_find(struct weft_members *m, const weft_node *node, u
         weft_group_fit_show_head(g, ret);
         return why;
     }
+    *ret_where = weft_result(g, ret->head, 0);
+    if (computes_operand(g, ret, rest)) /* first: of nodes on both sides the fit would find fault with others */
+        return "reads its operands from memory, and the group would compute one";
     rest = weft_epilogue_take_fold(g, ret, rest);
     why = weft_fit_find(m, ret->rest, rest, &ret->fit, ret_where);
     if (why)
         return why;
     *ret_where = weft_result(g, ret->head, 0);
-    for (uint32_t i = 0; i < g->node[ret->head.id].operands; i++)
-        if (weft_member_place(m, weft_def(g, weft_operand(g, ret->head, i))) != UINT32_MAX)
-            return "reads its operands from memory, and the group would compute one";
     ret->rows = ret->fit.axes.folded != 0;
     if (!ret->rows && (ret->fit.uneven || ret->fit.outer != ret->fit.all))
         return "is followed by nodes over other axes";

@@ -193,6 +193,12 @@ expect 0 'file="m.weft.bin"\|file=".*/m.weft.bin"' cat text/m.weft
 expect 0 'fold_const.evaluate: done' "$weft" opt --passes=pipeline --print=remarks "$from/model.onnx"
 expect 0 'fold_const.evaluate: done' "$weft" opt --print=remarks "$from/model.onnx"
 expect 2 "no CPU level 'foo' (from --target)" "$weft" opt small.weft --target=foo
+expect 2 "no CPU level 'foo' (from --cpu)" "$weft" opt small.weft --cpu=foo
+expect 2 '--cpu and --target are the same' "$weft" opt small.weft --cpu=avx2 --target=avx2
+expect 0 '--cpu LEVEL .*avx2' "$weft" opt --help
+expect 0 '= add .* weft_strip_add_i64__avx2' "$weft" opt small.weft --print=plan --cpu=avx2
+expect 0 '' sh -c '[ "$("$1" opt small.weft --print=plan --cpu=baseline)" = \
+    "$("$1" opt small.weft --print=plan --target=baseline)" ]' sh "$weft"
 expect 0 '^com.microsoft.QuickGelu 1 1 1$' "$weft" opt --list-onnx
 expect 0 'file="F" offset=N' "$weft" opt --list-ops
 expect 0 "WEFT_SKIP: nothing is called 'csee' (did you mean cse?)" env WEFT_SKIP=csee,cse "$weft" check small.weft

@@ -105,7 +105,8 @@ static void add_members(const struct explain_pair *pair, const struct explain_gr
     for (uint32_t i = 0; i < group->unit->nodes; i++, n = pair->to->node[n.id].next) {
         weft_text_add(text, i ? ",{\"op\":" : "{\"op\":");
         weft_json_string(text, weft_op_of(pair->to, n)->name);
-        explain_json_pair(text, "value", pair->to_label[weft_result(pair->to, n, 0).id]);
+        if (pair->to->node[n.id].results)
+            explain_json_pair(text, "value", pair->to_label[weft_result(pair->to, n, 0).id]);
         weft_text_add(text, "}");
     }
     weft_text_add(text, "]");

@@ -79,6 +79,8 @@ static void print_place(const struct weft_plan_note *plan, struct weft_text *tex
         weft_text_format(text, " %s=%s", plan->key[i], plan->value[i]);
 }
 
+#define LEAST_US 0.0005 /* less would be printed as 0.000 */
+
 static void print_relayouts(const struct explain *e, struct weft_text *text)
 {
     struct explain_relayout r = {0};
@@ -87,9 +89,11 @@ static void print_relayouts(const struct explain *e, struct weft_text *text)
     uint32_t count = 0;
     for (; explain_next_relayout(e, &r); count++)
         sum += r.record->once ? 0 : (double)r.record->ps * 1e-6;
-    weft_text_format(text,
-                     "relayouts: %u inserted, %.3f us a run; all layouts together are estimated to cost %.3f us\n",
-                     count, sum, estimate);
+    weft_text_format(text, "relayouts: %u inserted", count);
+    if (estimate >= LEAST_US)
+        weft_text_format(text, ", %.3f us a run; all layouts together are estimated to cost %.3f us\n", sum, estimate);
+    else
+        weft_text_add(text, "; all layouts together are estimated to cost nothing\n");
     r = (struct explain_relayout){0};
     while (explain_next_relayout(e, &r)) {
         const weft_val from = r.record->from, to = r.record->to;

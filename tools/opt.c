@@ -64,7 +64,7 @@ bool weft_opt_target(const char *name, struct weft_target *ret_target)
 /* --- one graph ---------------------------------------------------------------------------------------------------- */
 
 struct options {
-    const char *passes, *target, *print, *to;
+    const char *passes, *cpu, *target, *print, *to; /* target: also what --cpu says */
     struct weft_words fixed;   /* "NAME=X.npy" */
     int64_t constant_bytes;
     int number;                /* of the graph in its file */
@@ -416,8 +416,9 @@ int weft_cmd_opt(int argc, char **argv)
     const struct weft_option table[] = {
         {"--passes", WEFT_OPTION_WORD, &options.passes, "A,B",
          "run these passes, in this order; \"pipeline\" is the default pipeline"},
-        {"--target", WEFT_OPTION_WORD, &options.target, "LEVEL",
+        {"--cpu", WEFT_OPTION_WORD, &options.cpu, "LEVEL",
          "compile for baseline, avx2, avx512 … instead of this CPU"},
+        {"--target", WEFT_OPTION_WORD, &options.target, "LEVEL", "the same as --cpu"},
         {"--strip", WEFT_OPTION_FLAG, &options.strip, NULL, "then drop layouts, plans, groups and relayouts"},
         {"--print", WEFT_OPTION_WORD, &options.print, "WHAT",
          "ir (the graph, as text); dot; and, without --passes after the pipeline: remarks of passes, choices (of each "
@@ -471,8 +472,12 @@ int weft_cmd_opt(int argc, char **argv)
     if (code >= 0)
         return code;
     struct job job = {.options = &options, .path = words.word[0]};
+    if (options.cpu && options.target)
+        return weft_tool_misused(&usage, "--cpu and --target are the same: one is enough");
+    const char *const from = options.cpu ? "--cpu" : "--target";
+    options.target = options.cpu ? options.cpu : options.target;
     if (options.target && !weft_opt_target(options.target, &job.target))
-        return weft_tool_no_level(options.target, "--target");
+        return weft_tool_no_level(options.target, from);
     if (options.number > 0 && strcmp(job.path, "-") == 0)
         return weft_tool_misused(&usage, "--graph goes with a file");
     code = check_print(&usage, options.print);
