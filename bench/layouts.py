@@ -52,9 +52,11 @@ def forced_prices(weft, threads, folder):
 
 def predicted(weft, model, threads):
     """Milliseconds by variant, or None where no layout is at stake."""
-    found = re.search(r"weighed: ([\d.]+) us as chosen, ([\d.]+) us row-major throughout, ([\d.]+) us channels-last",
-                      run(weft, ["explain", model, *threads]))
-    return found and dict(zip(VARIANTS, (float(found[i]) / 1000 for i in (2, 3, 1))))
+    amount = r"(nothing|[\d.]+ us)"
+    weighed = rf"weighed: {amount} as chosen(?: \([^)]*\))?, {amount} row-major throughout, {amount} channels-last"
+    found = re.search(weighed, run(weft, ["explain", model, *threads]))
+    us = [0 if text == "nothing" else float(text.split()[0]) for text in found.groups()] if found else []
+    return found and dict(zip(VARIANTS, (us[i] / 1000 for i in (1, 2, 0))))
 
 
 def plan_of(weft, model, threads, extra):
