@@ -271,6 +271,13 @@ def check_groups(folder):
     assert "weighed: nothing as chosen (no conversion, and no node slower than in other layouts), nothing row" in text
     assert "relayouts: 0 inserted; all layouts together are estimated to cost nothing\n" in text, text
     assert " 0.000 us" not in text and re.search("would cost [1-9][0-9.]* us more", text), text
+    path = os.path.join(folder, "large.weft")
+    with open(path, "w", encoding="utf-8") as to:
+        to.write("graph @large<N=1.. hint=4, M=1.. hint=4, K=1.. hint=4>(%x: f32[N,M,K]) {\n"
+                 "  %y: f32[N,M,K] = softmax %x axis=2\n  return %y\n}\n")
+    most = [word for name in "NMK" for word in ("--size", f"{name}=2147483647")]
+    large = [line for line in objects(path, *most) if line["kind"] == "group"]
+    assert len(large) == 1 and "bytes_read" not in large[0] and large[0]["predicted_ps"] > 0, large
     path = os.path.join(folder, "looping.weft")
     with open(path, "w", encoding="utf-8") as to:
         to.write(LOOPING)

@@ -104,7 +104,6 @@ struct explain_group {
     const struct weft_plan_note *note;
     const char *name, *value, *kernel; /* value: by whose name remarks call it; kernel: "" if none is named */
     const struct weft_unit_counts *counts; /* at explain.symbols; NULL: sizes are too large, or nothing runs it */
-    int64_t predicted_ps;          /* 0: nothing is predicted */
 };
 /* Sets `counts` of the pair. */
 void explain_count_groups(const struct explain *explain, struct explain_pair *pair);

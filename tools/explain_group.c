@@ -58,8 +58,7 @@ bool explain_group_of(const struct explain *e, const struct explain_pair *pair, 
     *ret = (struct explain_group){.unit = unit, .plan = plan, .name = group->name, .note = group->plan,
                                   .kernel = has_kernel ? group->plan->kernel : "",
                                   .value = pair->to_label[weft_unit_value(&plan->units, unit).id],
-                                  .counts = pair->counts ? pair->counts[unit->position] : NULL,
-                                  .predicted_ps = explain_predicted_ps(plan, unit, e->arena)};
+                                  .counts = pair->counts ? pair->counts[unit->position] : NULL};
     return true;
 }
 
@@ -89,8 +88,9 @@ void explain_group_text(const struct explain *e, const struct explain_group *gro
     for (uint32_t i = 0; group->note && i < group->note->count; i++)
         weft_text_format(text, " %s=%s", group->note->key[i], group->note->value[i]);
     add_counts_text(group, text);
-    if (group->predicted_ps > 0)
-        weft_text_format(text, "; predicted %.1f us", (double)group->predicted_ps * 1e-6);
+    const int64_t predicted_ps = explain_predicted_ps(group->plan, group->unit, e->arena);
+    if (predicted_ps > 0)
+        weft_text_format(text, "; predicted %.1f us", (double)predicted_ps * 1e-6);
     weft_text_add(text, "\n");
     if (with_choices)
         explain_unit_choices(group->plan, group->unit, e->arena, text);
@@ -125,7 +125,8 @@ static void print_group(const struct explain *e, const struct explain_pair *pair
         weft_text_format(text, ",\"operations\":%lld,\"bytes_read\":%lld,\"bytes_written\":%lld",
                          (long long)group->counts->flops, (long long)group->counts->read,
                          (long long)group->counts->written);
-    weft_text_format(text, ",\"predicted_ps\":%lld", (long long)group->predicted_ps);
+    weft_text_format(text, ",\"predicted_ps\":%lld",
+                     (long long)explain_predicted_ps(group->plan, group->unit, e->arena));
     explain_choices_json(e, group->plan, group->unit, text);
     weft_text_add(text, "}\n");
 }
