@@ -81,6 +81,15 @@ class Context:
         finally:
             _c.lib.weft_free_text(self.handle, out)
 
+    def like(self, threads: int | None = None, cpu: str | None = None) -> Context:
+        """This context, or one that differs from it in the number of threads or the CPU level."""
+        threads, cpu = self.threads if threads is None else threads, self.cpu if cpu is None else cpu
+        if (threads, cpu) == (self.threads, self.cpu):
+            return self
+        if self.prices is None and self.packs is None:
+            return default_context(threads, cpu)
+        return Context(threads, cpu, self.prices, self.packs)
+
     def __repr__(self) -> str:
         return f"<weft.Context threads={self.threads or 'all'} cpu={self.cpu or 'all'}>"
 

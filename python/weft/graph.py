@@ -7,10 +7,11 @@
 
 from __future__ import annotations
 
-import ast
 import ctypes as C
 import functools
 import itertools
+import os
+import tempfile
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Sequence, Union
 
@@ -21,6 +22,7 @@ from ._c import Dim, Val
 from .arrays import dense_view
 from .context import Context, default_context
 from .dtypes import DType, dtype_of
+from .extents import fold, number_or_text
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -82,6 +84,7 @@ class Graph:
             handle = C.c_void_p()
             self.context.call(_c.lib.weft_graph_create, self.context.handle, name.encode(), C.byref(handle))
         self.handle = handle
+        self._source: Callable[[Context], Graph] | None = None  # reads it again, as long as it is as it was read
         if parent is None:
             weakref.finalize(self, _c.lib.weft_graph_destroy, handle).atexit = False
 
@@ -93,22 +96,8 @@ class Graph:
         if isinstance(size, Dim):
             return size
         if isinstance(size, str):
-            return self._expression(ast.parse(size, mode="eval").body, size)
+            return fold(size, self.dim, self.symbol, self.combine)
         return _c.lib.weft_extent(int(size))
-
-    def _expression(self, node: ast.AST, text: str) -> Dim:
-        names = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "/", ast.Mod: "%"}
-        match node:
-            case ast.Constant(value=int(value)):
-                return self.dim(value)
-            case ast.Name(id=name):
-                return self.symbol(name)
-            case ast.BinOp(left=left, op=op, right=right) if type(op) in names:
-                return self.combine(names[type(op)], self._expression(left, text), self._expression(right, text))
-            case ast.Call(func=ast.Name(id="min" | "max" as name), args=[first, *rest], keywords=[]):
-                parts = [self._expression(part, text) for part in (first, *rest)]
-                return functools.reduce(functools.partial(self.combine, "m" if name == "min" else "M"), parts)
-        raise ValueError(f"size {text!r}: an extent is made of integers, symbols, + - * / %, min and max")
 
     def combine(self, op: str, a: Size, b: Size) -> Dim:
         """a op b for op in + - * / (floor) % m (min) M (max)."""
@@ -130,8 +119,8 @@ class Graph:
         return _c.array_of(Dim, map(self.dim, sizes))
 
     def size_text(self, dim: Dim) -> int | str:
-        text = self.context.text(_c.lib.weft_extent_text, self.handle, dim)
-        return int(text) if text.lstrip("-").isdigit() else text
+        """An extent as the graph prints it; an integer if it is constant."""
+        return number_or_text(self.context.text(_c.lib.weft_extent_text, self.handle, dim))
 
     # --- inputs and constants
 
@@ -141,7 +130,7 @@ class Graph:
         return Value(self, raw, facts)
 
     def _made(self, function: Callable[..., int], *arguments: object) -> Value:
-        raw = Val()
+        raw, self._source = Val(), None
         self.context.call(function, self.handle, *arguments, C.byref(raw))
         return self.read(raw)
 
@@ -160,6 +149,7 @@ class Graph:
 
     def layout(self, value: Value, text: str) -> None:
         """Requires a layout of a value, "{0 2 3 1}"."""
+        self._source = None
         self.context.call(_c.lib.weft_set_layout, self.handle, value.raw, text.encode())
 
     def constant(self, data: object, dtype: Any = None, *, copy: bool = True) -> Value:
@@ -198,6 +188,7 @@ class Graph:
         """Appends a node and returns its result, or a tuple of them if there are several; with ``results``, the first
         so many. ``dtype`` and ``sizes`` state the type of ops that do not infer it (cast, reshape, bcast …).
         Attributes are numbers, lists, words and, of `if` and `loop`, bodies; one that is a Python word ends in _."""
+        self._source = None
         made = [self._attribute(key.removesuffix("_"), value) for key, value in attributes.items()]
         op = _c.sized(_c.Op, op=name.encode(), name=value_name.encode() if value_name else None,
                       operand=_c.array_of(Val, (v.raw for v in operands)), operands=len(operands),
@@ -248,6 +239,7 @@ class Graph:
 
     def returns(self, values: Value | Sequence[Value], updated: Sequence[Value | None] | None = None) -> None:
         """Declares the results. ``updated[i]`` names the mutable input whose new value result i is, or None."""
+        self._source = None
         values = [values] if isinstance(values, Value) else list(values)
         raws = _c.array_of(Val, (v.raw for v in values))
         if updated is not None and len(updated) != len(values):
@@ -280,9 +272,68 @@ class Graph:
         return f"<weft.Graph of {_c.lib.weft_graph_params(self.handle)} inputs, " \
                f"{_c.lib.weft_graph_returns(self.handle)} results>"
 
-    # --- compiling
+    def dot(self, **options: Any) -> str:
+        """The graph for Graphviz; options as those of ``weft.dot``."""
+        from .viz import dot
+        return dot(self, **options)
+
+    def _repr_svg_(self) -> str | None:
+        from .viz import notebook_picture
+        return notebook_picture(self)
+
+    # --- rewriting
+
+    def run_pass(self, name: str) -> bool:
+        """Runs one pass by its name, "fold-batchnorm"; True: the graph changed."""
+        self._source = None
+        return bool(self.context.call(_c.lib.weft_run_pass, self.handle, name.encode(), None))
+
+    def run_pipeline(self, *, only: str | None = None, skip: str | None = None, until: str | None = None,
+                     rewrites: int = 0) -> bool:
+        """Runs the default pipeline: all passes, or those that the options of ``weft.compile`` say."""
+        self._source = None
+        options = pipeline_options(only, skip, until, rewrites)
+        return bool(self.context.call(_c.lib.weft_run_pipeline_with, self.handle, None, C.byref(options)))
+
+    def validate(self) -> None:
+        """Raises InvalidGraphError, with all findings, if a rule of the language is broken."""
+        self.context.call(_c.lib.weft_validate, self.handle)
+
+    # --- copies
+
+    def clone(self) -> Graph:
+        handle = C.c_void_p()
+        self.context.call(_c.lib.weft_graph_clone, self.handle, C.byref(handle))
+        return Graph(self.context, handle=handle)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the graph as text to a file, and the elements of large constants to `path`.bin beside it."""
+        self.context.call(_c.lib.weft_save, self.handle, os.fsencode(path))
+
+    def moved_to(self, context: Context) -> Graph:
+        """A copy in another context. What was loaded is loaded again; what was built goes through files."""
+        if self._source is not None:
+            return self._source(context)
+        with tempfile.TemporaryDirectory(prefix="weft-") as folder:
+            path, handle = os.path.join(folder, "graph.weft"), C.c_void_p()
+            self.save(path)
+            context.call(_c.lib.weft_load, context.handle, os.fsencode(path), C.byref(handle))
+        return Graph(context, handle=handle)
+
+    # --- computing
+
+    def evaluate(self, *arguments: object) -> Any:
+        """The results by the reference evaluator: slow, in double or exact arithmetic, rounded at each value."""
+        from .evaluator import evaluate
+        return evaluate(self, arguments)
 
     def compile(self, flags: int = 0, **options: Any) -> Plan:
         """Makes a plan; options as those of ``weft.compile``."""
         from .plan import compile_graph
         return compile_graph(self, flags=flags, **options)
+
+
+def pipeline_options(only: str | None, skip: str | None, until: str | None, rewrites: int) -> Any:
+    """struct weft_pipeline_options; names of passes in a list are separated by commas."""
+    named = (("only", only), ("skip", skip), ("until", until))
+    return _c.sized(_c.PipelineOptions, rewrites=rewrites, **{k: text.encode() for k, text in named if text is not None})
