@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calling a plan with torch's tensors.
+
+``PlanCall`` is the call in Python, through ctypes: it serves every plan, also with sizes that are symbols. ``fast.py``
+chooses the call in C (``weft._fast``) where that serves. Both take one list of arguments and empty it, as AOTAutograd
+has it, so that arguments die while the plan's results are handed on.
+"""
+
+from __future__ import annotations
+
+import ctypes as C
+from collections.abc import Callable, Sequence
+
+import torch
+
+from .. import _c
+from ..errors import BindingError
+from .dtypes import WEFT_DTYPES
+from .translate import Result, Translation
+
+
+def describe(tensor: torch.Tensor):
+    """A tensor as weft sees it; it stays torch's."""
+    return _c.Tensor(tensor.data_ptr(), WEFT_DTYPES[tensor.dtype], tensor.dim(),
+                     (C.c_int64 * _c.MAX_RANK)(*tensor.shape), (C.c_int64 * _c.MAX_RANK)(*tensor.stride()))
+
+
+def draw_step() -> torch.Tensor:
+    """The number of a call for random ops: from torch's generator, so that torch.manual_seed repeats a run."""
+    return torch.randint(2**32, (), dtype=torch.int64)
+
+
+class Shapes:
+    """Extents and strides of tensors whose sizes may be symbols, for the arguments of a call."""
+
+    def __init__(self, values: Sequence[torch.Tensor], solver):
+        self.kinds = [(v.dim(), v.dtype) for v in values]
+        self.formula = solver.formula([size for v in values for size in (*v.shape, *v.stride())])
+
+    def of(self, args: Sequence) -> list[tuple[list[int], list[int], torch.dtype]]:
+        numbers, out, at = self.formula(args), [], 0
+        for rank, dtype in self.kinds:
+            out.append((numbers[at: at + rank], numbers[at + rank: at + 2 * rank], dtype))
+            at += 2 * rank
+        return out
+
+
+class PlanCall:
+    """call(list) -> list of the plan's outputs. Each of several callers at once gets an execution of its own."""
+
+    def __init__(self, plan, translation: Translation):
+        self.plan = plan
+        self.inputs = [i for i in translation.inputs]
+        self.bound = [(k, i) for k, i in enumerate(self.inputs)]
+        self.outputs = Shapes(translation.outputs, translation.solver)
+        self.expected = Shapes([i.value for i in self.inputs if i.kind in ("tensor", "mutable")], translation.solver)
+        self.told = {k: translation.solver.formula([i.value]) for k, i in enumerate(self.inputs) if i.kind == "size"}
+        self.free: list[C.c_void_p] = []
+        self.byte = C.create_string_buffer(1)
+
+    def __del__(self):
+        for execution in getattr(self, "free", ()):
+            _c.lib.weft_execution_destroy(execution)
+
+    def _execution(self) -> C.c_void_p:
+        try:
+            return self.free.pop()
+        except IndexError:
+            made = C.c_void_p()
+            _c.check(_c.lib.weft_execution_create(self.plan.handle, C.byref(made)))
+            return made
+
+    def _check(self, execution, status: int) -> None:
+        if status < 0:
+            _c.check(status, _c.lib.weft_execution_error(execution))
+
+    def __call__(self, args: list) -> list[torch.Tensor]:
+        made = [torch.empty_strided(s, st, dtype=d) for s, st, d in self.outputs.of(args)]
+        execution = self._execution()
+        try:
+            try:
+                self._run(execution, args, made)
+            except BindingError:
+                self._run_on_copies(execution, args, made)
+        finally:
+            self.free.append(execution)
+        args.clear()
+        return made
+
+    def _run(self, execution, args: list, made: list[torch.Tensor]) -> None:
+        for k, i in self.bound:
+            if i.kind == "size":
+                (size,) = self.told[k](args)
+                tensor = _c.Tensor(C.addressof(self.byte), i.dtype, 1, (C.c_int64 * _c.MAX_RANK)(size))
+            else:
+                tensor = describe(args[i.argument])
+            self._check(execution, _c.lib.weft_bind_input(execution, k, C.byref(tensor)))
+        for k, tensor in enumerate(made):
+            self._check(execution, _c.lib.weft_bind_output(execution, k, C.byref(describe(tensor))))
+        self._check(execution, _c.lib.weft_run(execution))
+
+    def _run_on_copies(self, execution, args: list, made: list[torch.Tensor]) -> None:
+        """Arguments that lie otherwise than they did when the graph was traced, or over each other, are copied."""
+        copies, back, expected = list(args), [], iter(self.expected.of(args))
+        for i in self.inputs:
+            if i.kind not in ("tensor", "mutable"):
+                continue
+            shape, stride, dtype = next(expected)
+            given = args[i.argument]
+            if tuple(given.shape) != tuple(shape) or given.dtype != dtype:
+                raise BindingError(f"argument {i.argument} has the shape {tuple(given.shape)} and {given.dtype}, where "
+                                   f"the graph was traced with {tuple(shape)} and {dtype}")
+            copies[i.argument] = torch.empty_strided(shape, stride, dtype=dtype).copy_(given)
+            if i.kind == "mutable":
+                back.append((given, copies[i.argument]))
+        self._run(execution, copies, made)
+        for given, copy in back:
+            given.copy_(copy)
+
+
+class Assemble:
+    """Puts the results of an FX graph together from a plan's outputs, arguments and sizes."""
+
+    def __init__(self, inner: Callable, translation: Translation):
+        self.inner, self.recipe = inner, translation.results
+        self.random = any(i.kind == "step" for i in translation.inputs)
+        self.sizes = [translation.solver.formula([r.value]) if r.kind == "size" else None for r in self.recipe]
+        self.shapes = [Shapes([r.value], translation.solver) if r.kind == "expand" else None for r in self.recipe]
+
+    def __call__(self, args: list) -> list:
+        results = [self._before(r, k, args) for k, r in enumerate(self.recipe)]
+        if self.random:
+            args.append(draw_step())
+        outputs = self.inner(args)
+        for k, r in enumerate(self.recipe):
+            if r.kind == "output":
+                results[k] = outputs[r.index]
+            elif r.kind == "expand":
+                results[k] = outputs[r.index].expand(results[k])
+        return results
+
+    def _before(self, r: Result, k: int, args: list):
+        """What is known before the plan has run and the arguments are gone."""
+        if r.kind == "argument":
+            return args[r.index]
+        if r.kind == "size":
+            return self.sizes[k](args)[0]
+        if r.kind == "expand":
+            return self.shapes[k].of(args)[0][0]
+        return r.value
+
+
+def plain(translation: Translation) -> bool:
+    """Are the results the plan's outputs, in order, and nothing else?"""
+    return (all(r.kind == "output" for r in translation.results) and
+            [r.index for r in translation.results] == list(range(len(translation.outputs))) and
+            not any(i.kind == "step" for i in translation.inputs))
+
+
+def python_call(plan, translation: Translation) -> Callable:
+    """The call in Python, with results put together."""
+    inner = PlanCall(plan, translation)
+    run = inner if plain(translation) else Assemble(inner, translation)
+    return boxed(run)
+
+
+def boxed(run: Callable) -> Callable:
+    """Marks a callable that takes one list."""
+
+    def call(args: list):
+        return run(args)
+
+    call._boxed_call = True
+    return call
+

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weights as constants of a plan, watched: a plan whose weights have changed is made anew.
+
+A weight has changed if the module holds another tensor in its place, or if its version counter has moved, which every
+operation in place does (optimizers, load_state_dict, add_). Writes through ``.data``, and from numpy or C, move no
+counter and are not seen; after these call ``torch.compiler.reset()``, or compile with ``options={"freeze": False}``.
+Tensors made in inference mode have no counter and are never frozen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+
+from . import dtypes
+
+#: after so many changes the weights of a graph stay arguments: they are being trained, not served
+MOST_CHANGES = 3
+
+
+def frozen_arguments(model: torch.fx.GraphModule, gm: torch.fx.GraphModule) -> dict[int, torch.Tensor]:
+    """Arguments of AOTAutograd's graph that are parameters or buffers of modules, with their tensors.
+
+    torch's prepare_freezing does this with settings for the whole process; here it is read off what the tracing
+    context knows already. Nothing is frozen where arguments were merged or split, so that positions mean nothing."""
+    tracing = torch._guards.TracingContext.try_get()
+    if tracing is None or tracing.fw_metadata is None:
+        return {}
+    holders = model.graph.find_nodes(op="placeholder")
+    attributes = list(tracing.params_flat or ())
+    if len(attributes) + len(holders) != len(gm.graph.find_nodes(op="placeholder")):
+        return {}
+    metadata = tracing.fw_metadata
+    mutated = {i for i, info in enumerate(metadata.input_info) if info.mutates_data or info.mutates_metadata}
+    real = dict(enumerate(attributes))
+    for i, n in enumerate(holders, len(attributes)):
+        source = n.meta.get("grapharg")
+        example = source.example if source is not None else None
+        if isinstance(example, torch.Tensor) and i in metadata.static_input_indices:
+            real[i] = example
+    return {i: t for i, t in real.items() if i not in mutated and can_freeze(t)}
+
+
+def can_freeze(t: torch.Tensor) -> bool:
+    return (type(t) in (torch.Tensor, torch.nn.Parameter) and not t.is_inference() and dtypes.fits(t) is None and
+            t.numel() > 0)
+
+
+class Watch:
+    """Runs a compiled graph and compiles it anew when its weights have changed.
+
+    ``compile`` takes {argument: tensor} and returns a callable of one list."""
+
+    def __init__(self, compile: Callable, frozen: dict[int, torch.Tensor]):  # noqa: A002
+        self.compile, self.changes = compile, 0
+        self._boxed_call = True
+        self._take(frozen)
+
+    def _take(self, frozen: dict[int, torch.Tensor]) -> None:
+        run = self.compile(frozen)
+        # together, since another thread may be calling
+        self.state = run, tuple(frozen), tuple(frozen.values()), tuple(t._version for t in frozen.values())
+
+    def __call__(self, args: list):
+        run, numbers, tensors, versions = self.state
+        if numbers and changed(args, numbers, tensors, versions):
+            self.renew(args)
+            run = self.state[0]
+        return run(args)
+
+    def renew(self, args: Sequence) -> None:
+        self.changes += 1
+        numbers = self.state[1] if self.changes <= MOST_CHANGES else ()
+        given = {i: args[i] for i in numbers}
+        self._take(given if all(can_freeze(t) for t in given.values()) else {})
+
+
+def changed(args: Sequence, numbers, tensors, versions) -> bool:
+    """Is one of these arguments another tensor than it was, or has it been written to?"""
+    for i, tensor, version in zip(numbers, tensors, versions):
+        if args[i] is not tensor or tensor._version != version:
+            return True
+    return False

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients that torch does not open into simpler ops."""
+
+from __future__ import annotations
+
+import torch
+
+
+from .build import result_sizes, value_of
+from .registry import Refuse, lower
+from .windows import batched, per_axis, pool_options
+
+
+@lower("convolution_backward")
+def convolution_backward(b, n, dy, x, w, bias_sizes, stride, padding, dilation, transposed, out_pad, groups, wanted):
+    k = x.rank - 2
+    if k not in (1, 2, 3):
+        raise Refuse(f"a convolution of rank {x.rank}")
+    stride, padding, dilation = (per_axis(v, k) for v in (stride, padding, dilation))
+    options = dict(stride=stride, pad=padding * 2, dilation=dilation, groups=groups)
+    dx = dw = db = None
+    if wanted[0] and transposed:
+        dx = b.cut(b.op("conv", dy, w, **options), x.dims)
+    elif wanted[0]:
+        sizes, given, taps = (b.static_all(v.dims[2:], "the size of an image") for v in (x, dy, w))
+        rest = [size - ((d - 1) * s - 2 * p + l * (t - 1) + 1)
+                for size, d, t, s, p, l in zip(sizes, given, taps, stride, padding, dilation)]
+        dx = b.op("conv_transpose", dy, w, out_pad=rest, **options)
+    if wanted[1]:
+        image, grad = (dy, x) if transposed else (x, dy)
+        dw = weight_gradient(b, image, grad, w, stride, padding, dilation, groups)
+    if wanted[2]:
+        db = b.op("sum", dy, axes=[a for a in range(dy.rank) if a != 1])
+    return [dx, dw, db]
+
+
+def weight_gradient(b, image, grad, w, stride, padding, dilation, groups):
+    """A convolution whose windows are the images: channels take the place of the batch, and the batch that of channels.
+
+    Groups stay groups: image [n, g * c, …] becomes [c, g * n, …], and grad [n, o, …] becomes [o, n, …]."""
+    k = image.rank - 2
+    spatial = list(range(k))
+    count, channels, *size = image.dims
+    inner = b.static(channels, "channels") // groups
+    turned = b.reshape(image, [count, groups, inner, *size])
+    turned = b.transpose(turned, [2, 1, 0, *[a + 3 for a in spatial]])
+    turned = b.reshape(turned, [inner, b.times([groups, count]), *size])
+    taps = b.transpose(grad, [1, 0, *[a + 2 for a in spatial]])
+    made = b.op("conv", turned, taps, stride=dilation, pad=padding * 2, dilation=stride, groups=groups)
+    made = b.transpose(made, [1, 0, *[a + 2 for a in spatial]])
+    return b.cut(made, w.dims)
+
+
+@lower("max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward")
+def max_pool_backward(b, n, dy, x, kernel, stride, padding, dilation, ceil, places):
+    k = int(n.target._opname[8])
+    sizes = x.dims
+    x, dy, places = (batched(b, v, k) for v in (x, dy, places))
+    flat = lambda v: b.reshape(v, [*v.dims[:2], b.times(v.dims[2:])])  # noqa: E731
+    made = b.op("scatter_elements", flat(b.like(x, 0)), flat(places), flat(dy), axis=2, form="add")
+    return b.reshape(made, sizes)
+
+
+@lower("avg_pool2d_backward")
+def avg_pool_backward(b, n, dy, x, kernel, stride, padding, ceil, count_pad, divisor=None):
+    """Each gradient divided by the taps of its window, and added to all of these."""
+    sizes = x.dims
+    x, dy = batched(b, x, 2), batched(b, dy, 2)
+    if ceil:
+        raise Refuse("windows rounded up")
+    o = pool_options(2, kernel, stride, padding, (1,), False)
+    size, out = b.static_all(x.dims[2:], "the size of an image"), b.static_all(dy.dims[2:])
+    taps = o["kernel"][0] * o["kernel"][1]
+    if divisor is not None or count_pad or not any(o["pad"]):
+        dy = b.op("div", dy, b.like(dy, float(divisor or taps)))
+    else:
+        ones = torch.ones(1, 1, *size)
+        share = torch.nn.functional.avg_pool2d(ones, o["kernel"], o["stride"], o["pad"][:2], count_include_pad=True)
+        count = (share * taps).round().reshape(out)
+        dy = b.op("div", dy, b.bcast(b.cast(b.constant(count), dy.dtype), dy.dims))
+    columns = b.along(b.reshape(dy, [*dy.dims[:2], out[0] * out[1]]), [*dy.dims[:2], taps, out[0] * out[1]], [0, 1, 3])
+    columns = b.reshape(columns, [dy.dims[0], b.times([dy.dims[1], taps]), out[0] * out[1]])
+    return b.reshape(b.op("col2im", columns, dtype=dy.dtype, sizes=x.dims, kernel=o["kernel"], stride=o["stride"],
+                          pad=o["pad"]), sizes)
+
+
+@lower("_adaptive_avg_pool2d_backward")
+def adaptive_backward(b, n, dy, x):
+    sizes = x.dims
+    x, dy = batched(b, x, 2), batched(b, dy, 2)
+    inner, outer = b.static_all(x.dims[2:]), b.static_all(dy.dims[2:])
+    if any(o == 0 or i % o for i, o in zip(inner, outer)):
+        raise Refuse("windows of several sizes")
+    step = [i // o for i, o in zip(inner, outer)]
+    dy = b.op("div", dy, b.like(dy, float(step[0] * step[1])))
+    parts = [*dy.dims[:2], outer[0], step[0], outer[1], step[1]]
+    return b.reshape(b.along(dy, parts, [0, 1, 2, 4]), sizes)
+
+
+# --- resize
+
+def interpolation_matrix(kind: str, inner: int, outer: int, corners: bool, scale) -> torch.Tensor:
+    """[outer, inner]: the weight of each element along one axis, as torch's own op gives it."""
+    aten, lines = torch.ops.aten, torch.eye(inner, dtype=torch.float64)
+    if kind == "cubic":
+        made = aten.upsample_bicubic2d(lines[None, :, :, None], [outer, 1], corners, scale, None)[0, :, :, 0]
+    elif kind == "linear":
+        made = aten.upsample_linear1d(lines[None], [outer], corners, scale)[0]
+    elif kind == "nearest_exact":
+        made = aten._upsample_nearest_exact1d(lines[None], [outer], scale)[0]
+    else:
+        made = aten.upsample_nearest1d(lines[None], [outer], scale)[0]
+    return made.t().contiguous()
+
+
+@lower("upsample_nearest1d_backward", "upsample_nearest2d_backward", "upsample_nearest3d_backward",
+       "_upsample_nearest_exact1d_backward", "_upsample_nearest_exact2d_backward", "_upsample_nearest_exact3d_backward",
+       "upsample_linear1d_backward", "upsample_bilinear2d_backward", "upsample_trilinear3d_backward",
+       "upsample_bicubic2d_backward")
+def resize_backward(b, n, dy, out, size, *args):
+    """The transposed matrix of each axis, one after the other."""
+    name = n.target._opname
+    smooth = "linear" in name or "cubic" in name
+    kind = ("cubic" if "cubic" in name else "linear" if "linear" in name else
+            "nearest_exact" if "exact" in name else "nearest")
+    corners, scales = (args[0], list(args[1:])) if smooth else (False, list(args))
+    k = dy.rank - 2
+    scales += [None] * (k - len(scales))
+    sizes, made = result_sizes(b, n), b.wide(dy)
+    for a in range(k):
+        inner, outer = b.static(sizes[2 + a]), b.static(dy.dims[2 + a])
+        matrix = interpolation_matrix(kind, inner, outer, corners, scales[a])
+        weights = b.cast(b.constant(matrix), made.dtype)
+        made = along_axis(b, made, weights, 2 + a)
+    return b.cast(made, dy.dtype)
+
+
+def along_axis(b, x, matrix, axis: int):
+    """x with its axis multiplied by matrix [old, new]."""
+    perm = [a for a in range(x.rank) if a != axis] + [axis]
+    turned = b.transpose(x, perm)
+    rows = b.reshape(turned, [b.times(turned.dims[:-1]), turned.dims[-1]])
+    made = b.reshape(b.op("matmul", rows, matrix), [*turned.dims[:-1], matrix.dims[1]])
+    return b.transpose(made, [perm.index(a) for a in range(x.rank)])
+
+
+@lower("slice_backward", "select_backward")
+def part_backward(b, n, dy, sizes, axis, start, end=None, step=1):
+    from .indices import replace
+
+    sizes = result_sizes(b, n)
+    axis = axis % len(sizes)
+    zeros = b.scalar(0, dy.dtype, sizes)
+    if n.target._opname == "select_backward":
+        if not isinstance(start, int):
+            raise Refuse("a position that is a symbol")
+        size = b.static(sizes[axis], "an axis")
+        start = start % size
+        return replace(b, zeros, b.unsqueeze(dy, axis), axis, start, start + 1)
+    from .shapes import bounds
+
+    value = value_of(n)
+    first, last = bounds(b, n, value.shape[axis], start, end)
+    return replace(b, zeros, dy, axis, first, last, step)
+
+
+@lower("softplus_backward")
+def softplus_backward(b, n, dy, x, beta, threshold):
+    wide, grad = b.wide(x), b.wide(dy)
+    scaled = b.op("mul", wide, b.like(wide, float(beta)))
+    inner = b.op("mul", grad, b.op("sigmoid", scaled))
+    return b.cast(b.select(b.op("gt", scaled, b.like(scaled, float(threshold))), grad, inner), dy.dtype)
+
+

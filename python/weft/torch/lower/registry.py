@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of lowerings: ATen overload -> function that builds weft nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+aten = torch.ops.aten
+#: overload (or operator.getitem) -> function(build, FX node, *arguments with weft nodes in place of FX nodes)
+TABLE: dict[object, Callable] = {}
+
+
+class Refuse(NotImplementedError):
+    """This call of an op has no lowering; the text says why. The node then runs in eager."""
+
+
+def named(name: str):
+    """The overload ``add.Tensor`` or, without a point, ``relu.default`` of aten; None if this torch has none."""
+    packet, _, overload = name.partition(".")
+    packet = getattr(aten, packet, None)
+    return getattr(packet, overload or "default", None) if packet is not None else None
+
+
+def lower(*names: str):
+    """Registers a lowering for ops of aten, by name. Names that this torch lacks are passed over."""
+
+    def note(function):
+        for name in names:
+            target = named(name)
+            if target is not None:
+                if target in TABLE:
+                    raise KeyError(f"two lowerings of {name}")
+                TABLE[target] = function
+        return function
+
+    return note

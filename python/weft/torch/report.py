@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was compiled: a report for each graph that the backend took."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import threading
+
+
+@dataclasses.dataclass
+class Piece:
+    """A weft plan: the whole graph, or one part of a graph that eager ops cut into several."""
+
+    nodes: int  #: ATen ops in it
+    plan: object  #: weft.Plan
+    graph: object  #: weft.Graph
+    frozen: int  #: arguments that are constants of the plan
+    translate_s: float
+    compile_s: float
+    call: str  #: "C" or "Python": how it is called
+
+    @property
+    def text(self) -> str:
+        """The plan as text."""
+        return self.plan.text()
+
+
+@dataclasses.dataclass
+class Report:
+    """One graph of torch's: forward, backward or inference."""
+
+    kind: str
+    nodes: int  #: ATen ops of the graph
+    pieces: list[Piece] = dataclasses.field(default_factory=list)
+    eager: dict[str, int] = dataclasses.field(default_factory=dict)  #: op -> how many nodes of it run in eager
+    reasons: dict[str, str] = dataclasses.field(default_factory=dict)  #: op -> why
+
+    @property
+    def whole(self) -> bool:
+        """Is the graph one plan, without eager ops?"""
+        return len(self.pieces) == 1 and not self.eager
+
+    def __str__(self) -> str:
+        lines = [f"{self.kind} graph of {self.nodes} ops: {len(self.pieces)} plan{'s' * (len(self.pieces) != 1)}, "
+                 f"{sum(self.eager.values())} ops in eager"]
+        lines += [f"  eager: {op} ({count}): {self.reasons.get(op, 'a small piece between others')}"
+                  for op, count in sorted(self.eager.items())]
+        lines += [f"  plan {i}: {p.nodes} ops, {p.frozen} frozen weights, translated in {p.translate_s:.2f} s, compiled "
+                  f"in {p.compile_s:.2f} s, called from {p.call}" for i, p in enumerate(self.pieces)]
+        return "\n".join(lines)
+
+
+class Reports:
+    """The last reports, newest last. ``weft.torch.reports.clear()`` forgets them."""
+
+    def __init__(self, most: int = 100):
+        self._kept: collections.deque[Report] = collections.deque(maxlen=most)
+        self._lock = threading.Lock()
+
+    def add(self, report: Report) -> None:
+        with self._lock:
+            self._kept.append(report)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._kept.clear()
+
+    def __iter__(self):
+        return iter(list(self._kept))
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def __getitem__(self, i):
+        return list(self._kept)[i]
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self)) or "nothing was compiled"
+
+
+reports = Reports()

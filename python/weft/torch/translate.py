@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An FX graph of ATen ops as a weft graph, with the book of what becomes of arguments and results.
+
+A node whose op has no lowering, or whose lowering refuses this call, does not end the translation: its results become
+inputs of the weft graph, the node is written down with the reason, and all other nodes are tried too. So one pass over
+the graph tells everything that has to run in eager; if that is nothing, the graph is ready to be compiled.
+"""
+
+from __future__ import annotations
+
+import ctypes as C
+import dataclasses
+import operator
+
+import torch
+
+from .. import _c
+from ..errors import Error
+from . import dtypes
+from .dtypes import WEFT_DTYPES
+from .layouts import layout_text, overlaps, repeated_axes
+from .lower import TABLE, Refuse
+from .lower.build import Build
+from .sizes import Sizes, Solver
+
+COPY_IN_PLACE = torch.ops.aten.copy_.default
+
+
+@dataclasses.dataclass(frozen=True)
+class Input:
+    """What is bound to an input of the plan."""
+
+    kind: str  #: "tensor", "mutable" (the run updates it), "size" (tells a symbol), "step" (number of the call)
+    argument: int = -1  #: of kinds tensor and mutable: which argument
+    dtype: int = 0
+    value: object = None  #: the fake tensor; of kind size: the symbol as SymInt
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """How a result of the FX graph comes about."""
+
+    kind: str  #: "output" of the plan, "expand" of one, "argument", "size", or "value": the object itself
+    index: int = -1  #: of an output or argument
+    value: object = None  #: of a size: the SymInt; of an expand: the fake tensor
+
+
+class Opaque:
+    """Stands for a value that weft cannot hold."""
+
+    def __init__(self, reason: str):
+        self.reason = reason
+
+
+@dataclasses.dataclass
+class Translation:
+    graph: object
+    arguments: list  #: fake tensors and SymInts, by position
+    inputs: list[Input]
+    outputs: list  #: fake tensors of the outputs that are returned; those of mutable inputs come behind
+    results: list[Result]
+    refused: dict[torch.fx.Node, str]
+    solver: Solver
+
+
+def translate(gm: torch.fx.GraphModule, context, frozen: dict[int, torch.Tensor] | None = None) -> Translation:
+    """Translates the graph; the arguments in ``frozen`` become constants with these elements."""
+    return _Translator(gm, context, frozen or {}).run()
+
+
+class _Translator:
+    def __init__(self, gm, context, frozen):
+        from ..graph import Graph
+
+        self.gm, self.frozen = gm, frozen
+        self.graph = Graph(context, "torch")
+        self.sizes = Sizes(self.graph)
+        self.build = Build(self.graph, self.sizes)
+        self.env: dict[torch.fx.Node, object] = {}
+        self.inputs: list[Input] = []
+        self.refused: dict[torch.fx.Node, str] = {}
+        self.updated: dict[torch.fx.Node, tuple] = {}  # mutated placeholder -> old value, new value
+        self.holders = [n for n in gm.graph.nodes if n.op == "placeholder"]
+        self.arguments = [n.meta.get("val") for n in self.holders]
+        self.solver = Solver(self.arguments)
+
+    def run(self) -> Translation:
+        mutated = {n.args[0] for n in self.gm.graph.nodes if n.op == "call_function" and n.target is COPY_IN_PLACE}
+        for value in self.arguments:
+            for size in (*value.shape, *value.stride()) if isinstance(value, torch.Tensor) else (value,):
+                self.sizes.see(size)
+        for i, n in enumerate(self.holders):
+            self.holder(i, n, n in mutated)
+        for n in self.gm.graph.nodes:
+            if n.op == "get_attr":
+                self.attribute(n)
+            elif n.op == "call_function":
+                self.node(n)
+            elif n.op == "call_module":
+                self.refuse(n, "a module")
+        results, outputs, nodes = self.results()
+        if not self.refused:
+            self.finish(nodes, outputs)
+        return Translation(self.graph, self.arguments, self.inputs, outputs, results, self.refused, self.solver)
+
+    # --- arguments
+
+    def holder(self, i: int, n: torch.fx.Node, mutable: bool) -> None:
+        value = self.arguments[i]
+        if not isinstance(value, torch.Tensor):
+            self.env[n] = value if value is not None else Opaque("an argument without a value")
+            return
+        reason = dtypes.fits(value)
+        if reason:
+            self.env[n] = Opaque(reason)
+        elif i in self.frozen:
+            self.env[n] = self.weight(self.frozen[i])
+        elif n.users:
+            self.env[n] = self.param(value, mutable)
+            self.inputs.append(Input("mutable" if mutable else "tensor", i, WEFT_DTYPES[value.dtype], value))
+
+    def param(self, value: torch.Tensor, mutable: bool = False):
+        node = self.graph.param(WEFT_DTYPES[value.dtype], [self.sizes(s) for s in value.shape], mutable)
+        text = layout_text(value.shape, value.stride())
+        if text:
+            self.graph.layout(node, text)
+        return node
+
+    def weight(self, tensor: torch.Tensor):
+        """A constant that lies as the tensor does, without a copy if its axes only stand in another order."""
+        t = tensor.detach()
+        order = sorted(range(t.dim()), key=lambda a: (-t.stride(a), a))
+        turned = t.permute(order)
+        if not turned.is_contiguous():
+            return self.build.constant(t)
+        return self.build.transpose(self.build.constant(turned), [order.index(a) for a in range(t.dim())])
+
+    def attribute(self, n: torch.fx.Node) -> None:
+        value = self.gm
+        for part in n.target.split("."):
+            value = getattr(value, part)
+        if isinstance(value, torch.Tensor):
+            reason = dtypes.fits(value) if type(value) in (torch.Tensor, torch.nn.Parameter) else "a subclass"
+            self.env[n] = Opaque(reason) if reason else self.build.constant(value)
+        else:
+            self.env[n] = Opaque(f"an attribute of type {type(value).__name__}")
+
+    # --- nodes
+
+    def refuse(self, n: torch.fx.Node, reason: str) -> None:
+        self.refused[n] = reason
+        self.env[n] = self.stand_in(n.meta.get("val"))
+
+    def stand_in(self, value):
+        """An input in the place of what the node would have made, so that those behind it can be tried."""
+        if isinstance(value, (tuple, list)):
+            return [self.stand_in(v) for v in value]
+        if not isinstance(value, torch.Tensor):
+            return value
+        reason = dtypes.fits(value)
+        if reason:
+            return Opaque(reason)
+        for size in (*value.shape, *value.stride()):
+            self.sizes.see(size)
+        try:
+            return self.graph.param(WEFT_DTYPES[value.dtype], [self.sizes(s) for s in value.shape])
+        except (Refuse, Error) as problem:
+            return Opaque(str(problem))
+
+    def real(self, a):
+        """An argument of a node for its lowering: sizes as extents, nodes as weft's."""
+        if not isinstance(a, torch.fx.Node):
+            return a
+        value = self.env[a]
+        if isinstance(value, Opaque):
+            raise Refuse(value.reason)
+        if isinstance(value, torch.SymInt):
+            return self.sizes(value)
+        if isinstance(value, (torch.SymFloat, torch.SymBool)):
+            raise Refuse(f"a {type(value).__name__}")
+        return value
+
+    def node(self, n: torch.fx.Node) -> None:
+        value = n.meta.get("val")
+        if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            if any(isinstance(a, torch.fx.Node) and isinstance(a.meta.get("val"), torch.Tensor) and
+                   n.target is not torch.ops.aten.sym_size.int and n.target is not torch.ops.aten.sym_stride.int
+                   for a in n.args):
+                self.refuse(n, "a number out of a tensor")
+            else:
+                self.env[n] = value
+            return
+        if n.target is operator.getitem and isinstance(self.env[n.args[0]], (tuple, list)):
+            self.env[n] = self.env[n.args[0]][n.args[1]]
+            if self.env[n] is None:
+                self.refuse(n.args[0], f"result {n.args[1]}")
+                self.env[n] = self.env[n.args[0]][n.args[1]]
+            return
+        try:
+            if n.target is COPY_IN_PLACE:
+                self.env[n] = self.copy_into(n)
+            elif n.target not in TABLE:
+                raise Refuse("no lowering")
+            else:
+                self.env[n] = self.checked(n, TABLE[n.target](
+                    self.build, n, *torch.fx.map_arg(n.args, self.real), **torch.fx.map_arg(n.kwargs, self.real)))
+        except (Refuse, Error) as problem:
+            self.refuse(n, str(problem))
+
+    def checked(self, n: torch.fx.Node, made):
+        """Refuses what a lowering made if it is not what torch says the node gives: a mistake of the lowering."""
+        values, nodes = n.meta.get("val"), made
+        if not isinstance(values, (tuple, list)):
+            values, nodes = [values], [made]
+        if len(nodes) < len(values):
+            raise Refuse(f"{len(nodes)} results instead of {len(values)}")
+        for node, value in zip(nodes, values):
+            if node is None or not isinstance(value, torch.Tensor):
+                continue
+            reason = dtypes.fits(value)
+            if reason:
+                raise Refuse(reason)
+            for size in value.shape:
+                self.sizes.see(size)
+            sizes = [self.sizes(s) for s in value.shape]
+            if node.dtype != WEFT_DTYPES[value.dtype] or not self.build.same_dims(node.dims, sizes):
+                raise Refuse(f"lowered to {node.type} instead of {tuple(value.shape)} of {value.dtype}")
+        return made
+
+    def copy_into(self, n: torch.fx.Node):
+        """A mutation of an argument: its new value, which the plan stores in it."""
+        target, source = n.args[:2]
+        if target not in self.holders or target in self.updated or self.holders.index(target) in self.frozen:
+            raise Refuse("a mutation of something that is no argument")
+        old, new = self.real(target), self.real(source)
+        new = self.build.bcast(self.build.cast(new, old.dtype), old.dims)
+        self.updated[target] = old, new
+        return new
+
+    # --- results
+
+    def results(self) -> tuple[list[Result], list, list]:
+        out = next(n for n in self.gm.graph.nodes if n.op == "output").args[0]
+        results, values, nodes, place = [], [], [], {}
+        for o in out if isinstance(out, (tuple, list)) else [out]:
+            results.append(self.result(o, values, nodes, place))
+        return results, values, nodes
+
+    def result(self, o, values: list, nodes: list, place: dict) -> Result:
+        if not isinstance(o, torch.fx.Node):
+            return Result("value", value=o)
+        value = o.meta.get("val")
+        if o.op == "call_function" and o.target is COPY_IN_PLACE and o not in self.refused:
+            o = o.args[0]
+        if o.op == "placeholder":
+            return Result("argument", self.holders.index(o))
+        if isinstance(value, torch.SymInt):
+            return Result("size", value=value)
+        node = self.env[o]
+        if not isinstance(value, torch.Tensor) or isinstance(node, Opaque):
+            if o not in self.refused:
+                self.refused[o] = "a result that is no tensor" if not isinstance(value, torch.Tensor) else node.reason
+            return Result("value")
+        if overlaps(value.shape, value.stride()):
+            self.refused[o] = "a result whose elements overlap"
+            return Result("value")
+        repeated, whole = repeated_axes(value.shape, value.stride()), value
+        if o not in place:
+            for axis in repeated:  # one element is computed, torch repeats it
+                node = self.build.slice(node, axis, 0, 1)
+                value = value.narrow(axis, 0, 1)
+            place[o] = len(nodes)
+            nodes.append(node)
+            values.append(value)
+        return Result("expand", place[o], whole) if repeated else Result("output", place[o])
+
+    def own(self, node, value: torch.Tensor, seen: set[int]):
+        """A node that no other result is and that is neither input nor constant, so that it can have a layout."""
+        facts = _c.sized(_c.ValueFacts)
+        self.graph.context.call(_c.lib.weft_value_read, self.graph.handle, node.raw, C.byref(facts))
+        if node.raw.id in seen or facts.node.id == 0 or facts.constant:
+            node = self.graph.op("reshape", node, dtype=node.dtype, sizes=node.dims)
+        seen.add(node.raw.id)
+        text = layout_text(value.shape, value.stride())
+        if text:
+            self.graph.layout(node, text)
+        return node
+
+    def finish(self, nodes: list, values: list) -> None:
+        """Declares results, and inputs for what no tensor tells: sizes, and the number of the call."""
+        seen: set[int] = set()
+        returned = [self.own(node, value, seen) for node, value in zip(nodes, values)]
+        updated = [None] * len(returned)
+        for n, (old, new) in self.updated.items():
+            returned.append(self.own(new, n.meta["val"], seen))
+            updated.append(old)
+        told = Solver([i.value for i in self.inputs]).rules
+        for symbol, dim in list(self.sizes.dims.items()):
+            if symbol not in told:
+                self.graph.param(dtypes.U8, [dim])
+                self.inputs.append(Input("size", -1, dtypes.U8, symbol))
+        if self.build.step is not None:
+            self.inputs.append(Input("step", len(self.holders), dtypes.I64))
+        self.graph.returns(returned, updated)
