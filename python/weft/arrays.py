@@ -152,7 +152,7 @@ def view(source: Any, want: DType | None = None) -> View:
                 source = to_bf16(np.asarray(source, np.float32))
             else:
                 source = np.asarray(source, want.numpy)
-    array = np.asarray(source)
+    array = source if isinstance(source, np.ndarray) else np.asarray(source)
     if want is not None and want.packed and array.dtype in (np.int8, np.uint8):
         return pack(array, want)
     return _numpy_view(array, want)

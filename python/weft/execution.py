@@ -5,19 +5,20 @@ may hold one of its own."""
 from __future__ import annotations
 
 import ctypes as C
+import itertools
 import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 import numpy as np
 
 from . import _c
-from .arrays import View, empty, unpack, view
+from .arrays import View, dense_strides, empty, unpack, view
 from .dtypes import DType
 from .errors import BindingError
 from .ports import Port
 
 if TYPE_CHECKING:
-    from .plan import Plan
+    from .plan import Place, Plan
 
 
 class Timing(NamedTuple):
@@ -55,9 +56,64 @@ def _where(kind: str, number: int, port: Port) -> str:
     return f"{kind} {number}" + (f" '{port.name}'" if port.name else "")
 
 
+def _memory(where: str, source: Any, dtype: DType) -> View:
+    """The memory of an array that is written to; a copy of it would not do."""
+    if isinstance(source, (bool, int, float, list, tuple, np.generic)):
+        raise BindingError(f"{where}: it is written to, so it has to be an array, not {type(source).__name__}")
+    found = view(source, dtype)
+    if isinstance(source, np.ndarray) and found.owner is not source:
+        raise BindingError(f"{where}: it is written to, and an array of {source.dtype} with strides of "
+                           f"{list(source.strides)} bytes cannot be, for {dtype}")
+    if not found.writable:
+        raise BindingError(f"{where}: it is written to, but the array is read-only")
+    return found
+
+
 def _lies_as(found: View, strides: tuple[int, ...]) -> bool:
     """Axes of extent 1 have no place in memory, nor has an empty array."""
     return 0 in found.shape or all(n == 1 or s == want for n, s, want in zip(found.shape, found.strides, strides))
+
+
+class _Slot:
+    """What is bound to one input or result: the C structure, kept from call to call, and whoever owns the memory."""
+
+    __slots__ = ("port", "kind", "plain", "tensor", "pointer", "shape", "strides", "owner")
+
+    def __init__(self, port: Port):
+        self.port, self.kind, self.plain = port, port.dtype.numpy, port.row_major
+        self.tensor = _c.Tensor(None, port.dtype, port.rank)
+        self.pointer = C.pointer(self.tensor)
+        self.shape: tuple[int, ...] | None = None
+        self.strides: tuple[int, ...] | None = None
+        self.owner: object = None
+
+    def hold(self, found: View) -> Any:
+        """The structure for this array."""
+        self.owner = found.owner
+        tensor = self.tensor
+        tensor.data, tensor.dtype, tensor.rank = found.address, found.dtype, len(found.shape)
+        tensor.extent, tensor.stride = found.shape, found.strides
+        self.shape, self.strides = found.shape, found.strides
+        return self.pointer
+
+    def hold_plain(self, array: np.ndarray) -> Any:
+        """The same for an array of the port's element type and rank that is packed and row-major."""
+        shape, tensor = array.shape, self.tensor
+        if shape != self.shape or tensor.dtype != self.port.dtype or self.strides is not None:
+            tensor.dtype, tensor.rank = self.port.dtype, len(shape)
+            tensor.extent, tensor.stride = shape, dense_strides(shape)
+            self.shape, self.strides = shape, None
+        tensor.data = array.__array_interface__["data"][0]
+        self.owner = array
+        return self.pointer
+
+    def is_plain(self, source: object) -> bool:
+        """Is the source such an array? (To be sure of that takes a microsecond, what `view` does five.)"""
+        if not self.plain or type(source) is not np.ndarray or source.dtype != self.kind:
+            return False
+        flags = source.flags
+        return flags.c_contiguous and flags.aligned and (flags.writeable or not self.port.mutable) and (
+            source.ndim == self.port.rank)
 
 
 class Execution:
@@ -66,8 +122,8 @@ class Execution:
     def __init__(self, plan: Plan):
         self.plan, self.handle = plan, C.c_void_p()
         _c.check(_c.lib.weft_execution_create(plan.handle, C.byref(self.handle)))
-        self._inputs: list[View | None] = [None] * len(plan.inputs)
-        self._outputs: list[object] = [None] * len(plan.outputs)
+        self._inputs = [_Slot(port) for port in plan.inputs]
+        self._outputs = [_Slot(port) for port in plan.outputs]
         weakref.finalize(self, _c.lib.weft_execution_destroy, self.handle).atexit = False
 
     def _check(self, status: int) -> None:
@@ -80,22 +136,25 @@ class Execution:
         """The next runs read this input from ``source``: its memory where the plan's layout allows it, a copy of what
         is there now otherwise."""
         number = self.plan.find_input(which)
+        slot = self._inputs[number]
+        bound = slot.hold_plain(source) if slot.is_plain(source) else slot.hold(self._read(number, source))
+        self._check(_c.lib.weft_bind_input(self.handle, number, bound))
+
+    def _read(self, number: int, source: Any) -> View:
+        """An array for an input as the plan wants it."""
         port = self.plan.inputs[number]
+        where = _where("input", number, port)
         try:
-            found = view(source, port.dtype)
+            found = _memory(where, source, port.dtype) if port.mutable else view(source, port.dtype)
         except (TypeError, ValueError, BufferError) as reason:
-            raise type(reason)(f"{_where('input', number, port)}: {reason}") from None
-        found = self._placed(number, port, found)
-        self._check(_c.lib.weft_bind_input(self.handle, number, C.byref(found.tensor())))
-        self._inputs[number] = found
+            raise reason if isinstance(reason, BindingError) else BindingError(f"{where}: {reason}") from None
+        return self._placed(number, port, found)
 
     def _placed(self, number: int, port: Port, found: View) -> View:
         """The same elements with the strides that the plan wants. What the plan refuses anyway stays as it is."""
         if found.dtype != port.dtype or len(found.shape) != port.rank:
             return found
         want = port.strides(found.shape, self._sizes(found.shape, port))
-        if port.mutable and not found.writable:
-            raise BindingError(f"{_where('input', number, port)}: the run updates it, but the array is read-only")
         if want is None:
             return found
         if _lies_as(found, want) and found.address % found.dtype.numpy.itemsize == 0:
@@ -111,7 +170,7 @@ class Execution:
 
     def _sizes(self, shape: tuple[int, ...], port: Port) -> dict[str, int]:
         """Sizes of symbols as far as this array and those that are bound tell them."""
-        sizes = self.plan.sizes_of([found.shape if found is not None else None for found in self._inputs])
+        sizes = self.plan.sizes_of([slot.shape if slot.owner is not None else None for slot in self._inputs])
         sizes.update((text, n) for text, n in zip(port.shape, shape) if isinstance(text, str))
         return sizes
 
@@ -123,14 +182,11 @@ class Execution:
         number = self.plan.find_output(which)
         if target is None:
             self._check(_c.lib.weft_bind_output(self.handle, number, None))
-            self._outputs[number] = None
+            self._outputs[number].owner = None
             return
         port = self.plan.outputs[number]
-        found = target if isinstance(target, View) else view(target, port.dtype)
-        if not found.writable:
-            raise BindingError(f"{_where('output', number, port)}: the array is read-only")
-        self._check(_c.lib.weft_bind_output(self.handle, number, C.byref(found.tensor())))
-        self._outputs[number] = found
+        found = target if isinstance(target, View) else _memory(_where("output", number, port), target, port.dtype)
+        self._check(_c.lib.weft_bind_output(self.handle, number, self._outputs[number].hold(found)))
 
     def output(self, which: int | str) -> np.ndarray:
         """A copy of a result of the last run."""
@@ -151,7 +207,8 @@ class Execution:
 
     def release(self) -> None:
         """Lets go of the arrays that are bound. They have to be bound again before the next run."""
-        self._inputs, self._outputs = [None] * len(self._inputs), [None] * len(self._outputs)
+        for slot in itertools.chain(self._inputs, self._outputs):
+            slot.owner = None
 
     # --- runs
 
@@ -186,42 +243,60 @@ class Execution:
         self.release()
         for number, source in enumerate(sources):
             self.bind(number, source)
-        shapes = [found.shape for found in self._inputs if found is not None]
-        results = [self._bind_target(number, target, shapes) for number, target in enumerate(targets)]
+        places = self.plan.result_places(tuple(slot.shape for slot in self._inputs))
+        made = [self._place_result(number, target, place) for number, (target, place) in enumerate(zip(targets, places))]
         if timed is None:
             self.run()
         else:
             timed.extend(self.run_timed())
-        return [self._finish(number, *result, sources) for number, result in enumerate(results)]
+        return [self._finish(number, *result, sources) for number, result in enumerate(zip(targets, made))]
 
-    def _bind_target(self, number: int, target: Any, shapes: list[tuple[int, ...]]) -> tuple[Any, View | None]:
-        """Where the result goes: the object to return (None: a copy of what the execution holds), and the memory that
-        it has to be copied from first, if the caller's has other strides."""
-        port = self.plan.outputs[number]
-        place = self.plan.result_place(number, shapes)
-        if target is None:
-            if place is None or port.updates is not None or port.dtype.packed:
-                self.bind_output(number, None)
-                return None, None
+    def _place_result(self, number: int, target: Any, place: Place | None) -> np.ndarray | None:
+        """Binds a result to the caller's array, or to a new one, which is returned. It stays with the execution if its
+        sizes depend on data, if the caller's array has other strides, or if it is what a mutable input becomes."""
+        slot = self._outputs[number]
+        port = slot.port
+        if port.dtype.packed:
+            place = None
+        elif target is not None:
+            place = self._place_of(number, port, target, place)
+            if place is not None:
+                return None
+        if place is None or port.updates is not None:
+            self.bind_output(number, None)
+            return None
+        if slot.plain:
+            made = np.empty(place[0], slot.kind)
+            bound = slot.hold_plain(made)
+        else:
             made = empty(port.dtype, *place)
-            self.bind_output(number, View(made.ctypes.data, port.dtype, *place, True, made))
-            return made, None
-        found = view(target, port.dtype)
-        if not found.writable:
-            raise BindingError(f"{_where('output', number, port)}: the array is read-only")
-        fits = place is None or found.shape != place[0] or _lies_as(found, place[1])
-        if fits:
-            self.bind_output(number, found._replace(strides=place[1]) if place and found.shape == place[0] else found)
-            return target, None
-        if found.dtype != port.dtype:
-            raise BindingError(f"{_where('output', number, port)}: the plan has {port.dtype}, the array {found.dtype}")
-        self.bind_output(number, None)
-        return target, found
+            bound = slot.hold(View(made.ctypes.data, port.dtype, *place, True, made))
+        self._check(_c.lib.weft_bind_output(self.handle, number, bound))
+        return made
 
-    def _finish(self, number: int, result: Any, target: View | None, sources: Sequence[Any]) -> Any:
+    def _place_of(self, number: int, port: Port, target: Any, place: Place | None) -> Place | None:
+        """Binds a result to the caller's array, if that lies as the plan wants it; else None."""
+        where = _where("output", number, port)
+        found = _memory(where, target, port.dtype)
+        if found.dtype != port.dtype:
+            raise BindingError(f"{where}: the plan has {port.dtype}, the array {found.dtype}")
+        if place is not None and found.shape != place[0]:
+            raise BindingError(f"{where}: the result has extents {list(place[0])}, the array {list(found.shape)}")
+        if place is None or not _lies_as(found, place[1]) or found.address % port.dtype.numpy.itemsize:
+            return None
+        self.bind_output(number, found._replace(strides=place[1]))
+        return place
+
+    def _finish(self, number: int, target: Any, made: np.ndarray | None, sources: Sequence[Any]) -> Any:
         port = self.plan.outputs[number]
-        if target is not None:
-            target.numpy()[...] = self.output(number)
-        if result is None and port.updates is not None:
-            return sources[port.updates]
-        return self.output(number) if result is None else result
+        if made is not None:
+            return made
+        if target is None:
+            return self.output(number) if port.updates is None else sources[port.updates]
+        if self._outputs[number].owner is None:
+            result, to = self.output(number), view(target).numpy()
+            if result.shape != to.shape:
+                raise BindingError(f"{_where('output', number, port)}: the result has extents {list(result.shape)}, "
+                                   f"the array {list(to.shape)}")
+            to[...] = result if to.dtype == result.dtype else result.view(to.dtype)
+        return target

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from typing import Callable, Mapping, TypeVar
 
@@ -12,6 +13,14 @@ T = TypeVar("T")
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "/", ast.Mod: "%"}
 _SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _FUNCTIONS = {"min": "m", "max": "M"}
+
+
+@functools.lru_cache(4096)
+def _parse(text: str) -> ast.AST:
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except SyntaxError:
+        raise ValueError(f"size {text!r} cannot be read") from None
 
 
 def fold(text: str, number: Callable[[int], T], symbol: Callable[[str], T], combine: Callable[[str, T, T], T]) -> T:
@@ -34,11 +43,7 @@ def fold(text: str, number: Callable[[int], T], symbol: Callable[[str], T], comb
                 return result
         raise ValueError(f"size {text!r}: an extent is made of integers, symbols, + - * / %, min and max")
 
-    try:
-        tree = ast.parse(text.strip(), mode="eval").body
-    except SyntaxError:
-        raise ValueError(f"size {text!r} cannot be read") from None
-    return visit(tree)
+    return visit(_parse(text))
 
 
 def is_symbol(text: object) -> bool:

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Union
 
+import numpy as np
+
 if TYPE_CHECKING:
     from .graph import Graph, Value
 
-    Operand = Union["Value", float, int, bool]
+    Operand = Union["Value", np.ndarray, float, int, bool]
 
 
 def broadcast(graph: Graph, value: Value, dims: list) -> Value:
@@ -20,9 +22,12 @@ def broadcast(graph: Graph, value: Value, dims: list) -> Value:
 
 
 def together(a: Value, b: Operand) -> tuple[Value, Value]:
-    """Both operands with the extents of the result; a number gets the element type of the other operand."""
+    """Both operands with the extents of the result. A number gets the element type of the other operand; an array
+    becomes a constant."""
     graph = a.graph
-    if not hasattr(b, "raw"):
+    if isinstance(b, np.ndarray):
+        b = graph.constant(b)
+    elif not hasattr(b, "raw"):
         return a, graph.splat(a.dtype, a.dims, b)
     one, dims = graph.dim(1).bits, []
     for k in range(max(a.rank, b.rank), 0, -1):
@@ -46,6 +51,7 @@ def _binary(name: str):
 
 class Operators:
     __slots__ = ()
+    __array_ufunc__ = None  # array + value comes here, too
 
     __add__, __radd__ = _binary("add")
     __sub__, __rsub__ = _binary("sub")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes as C
 import enum
 import weakref
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Any, Mapping, NamedTuple, Sequence, Tuple
 
 from . import _c
 from .errors import ArgumentError
@@ -14,6 +14,10 @@ from .execution import Execution, Statistics, Timing
 from .extents import is_symbol, value_of
 from .graph import Graph, pipeline_options
 from .ports import Port, read_ports
+
+
+Place = Tuple[Tuple[int, ...], Tuple[int, ...]]  # extents and strides
+_MOST_PLACES = 1024  # sizes that a plan remembers
 
 
 class Flags(enum.IntFlag):
@@ -111,6 +115,7 @@ class Plan:
         known = frozenset(text for _, _, text in self._symbols)
         self._determined = [port.symbols <= known for port in self.outputs]
         self._idle: list[Execution] = []
+        self._places: dict[tuple, list[Place | None]] = {}
 
     # --- calls
 
@@ -202,8 +207,16 @@ class Plan:
         return {text: shape[axis] for i, axis, text in self._symbols
                 if (shape := shapes[i]) is not None and axis < len(shape)}
 
-    def result_place(self, number: int, shapes: list[tuple[int, ...]]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-        """Extents and strides of a result for inputs of these shapes; None if they depend on data."""
+    def result_places(self, shapes: tuple[tuple[int, ...], ...]) -> list[Place | None]:
+        """Extents and strides of all results for inputs of these shapes; None for one whose sizes depend on data."""
+        places = self._places.get(shapes)
+        if places is None:
+            if len(self._places) >= _MOST_PLACES:
+                self._places.clear()
+            places = self._places[shapes] = [self._place(number, shapes) for number in range(len(self.outputs))]
+        return places
+
+    def _place(self, number: int, shapes: tuple[tuple[int, ...], ...]) -> Place | None:
         port = self.outputs[number]
         if not self._determined[number]:
             return None

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes as C
+import functools
 import re
 from dataclasses import dataclass
 from typing import Any, Mapping
@@ -31,9 +32,14 @@ class Port:
     def rank(self) -> int:
         return len(self.shape)
 
-    @property
+    @functools.cached_property
     def symbols(self) -> frozenset[str]:
         return frozenset().union(*map(symbols_of, self.shape))
+
+    @functools.cached_property
+    def row_major(self) -> bool:
+        """Is it packed, with the axes in their order?"""
+        return self._order == tuple(range(self.rank)) and self._strides is None and not self.dtype.packed
 
     def strides(self, shape: tuple[int, ...], sizes: Mapping[str, int]) -> tuple[int, ...] | None:
         """In elements, for an array of this shape; None if the layout splits an axis."""
@@ -73,9 +79,6 @@ def _port(raw: Any, **more: Any) -> Port:
     assert match, text
     shape = tuple(number_or_text(part) for part in split_outside(match[2], ","))
     strides, order = _layout(match[3], raw.rank)
-    known = tuple(raw.stride[: raw.rank])
-    if order is not None and all(stride >= 0 for stride in known):
-        strides = known
     return Port((raw.name or b"").decode(), DType(raw.dtype), shape, text, _strides=strides, _order=order, **more)
 
 
