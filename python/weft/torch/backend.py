@@ -6,18 +6,21 @@ torch finds ``weft`` by its entry point. Nothing is set for the process: options
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import time
+import warnings
 from collections.abc import Callable, Sequence
 
 import torch
 
 from ..context import Context, default_context
 from ..errors import Error
+from . import fast
 from .call import boxed, python_call
 from .freeze import Watch, frozen_arguments
 from .lower import Refuse
-from .partition import Unboxed, partition
+from .partition import Unboxed, WeftGraphWarning, partition
 from .report import Piece, Report, reports
 from .table import decompositions
 from .translate import Translation, translate
@@ -79,9 +82,11 @@ class Graphs:
 
     def compile(self) -> Callable:
         frozen = frozen_arguments(self.model, self.gm) if self.kind == "inference" and self.options.freeze else {}
-        return Watch(self.once, frozen) if frozen else self.once({})
+        run = Watch(self.once, frozen).entry() if frozen else self.once({}, None)
+        # torch wraps what runs backward, and keeps attributes of functions alone
+        return boxed(run) if self.kind == "backward" else run
 
-    def once(self, frozen: dict[int, torch.Tensor]) -> Callable:
+    def once(self, frozen: dict[int, torch.Tensor], stale: Callable | None) -> Callable:
         report = Report(self.kind, sum(n.op == "call_function" for n in self.gm.graph.nodes))
         if self.options.report:
             reports.add(report)
@@ -91,13 +96,13 @@ class Graphs:
         start = time.perf_counter()
         translation = translate(self.gm, self.context, frozen)
         if not translation.refused:
-            return self.plan(self.gm, translation, report, len(frozen), time.perf_counter() - start)
-        import copy
-
+            return self.plan(self.gm, translation, report, frozen, stale, time.perf_counter() - start)
         whole = copy.deepcopy(self.gm)
         twins = dict(zip(self.gm.graph.nodes, whole.graph.nodes))
         refused = {twins[n]: reason for n, reason in translation.refused.items()}
-        return partition(whole, refused, lambda piece: self.piece(piece, report), report)
+        holders = self.gm.graph.find_nodes(op="placeholder")
+        weights = {holders[i].name: tensor for i, tensor in frozen.items()}
+        return partition(whole, refused, lambda piece: self.piece(piece, report, weights), report)
 
     def foreign(self) -> str | None:
         """Why the whole graph is not weft's: no tensor in it lies in memory of the CPU."""
@@ -106,40 +111,39 @@ class Graphs:
         return f"device {' '.join(sorted(devices - {'cpu'}))}" if devices - {"cpu"} else None
 
     def eager(self, reason: str, report: Report) -> Callable:
-        import warnings
-
-        from .partition import WeftGraphWarning
-
         report.eager["the whole graph"] = report.nodes
         report.reasons["the whole graph"] = reason
         warnings.warn(f"weft runs a {self.kind} graph in eager: {reason}", WeftGraphWarning, stacklevel=2)
         return boxed(lambda args: self.gm(*args))
 
-    def piece(self, piece: torch.fx.GraphModule, report: Report) -> torch.nn.Module:
-        """A part of a partitioned graph as a module."""
+    def piece(self, piece: torch.fx.GraphModule, report: Report, weights: dict[str, torch.Tensor]) -> torch.nn.Module:
+        """A part of a partitioned graph as a module. Its arguments of these names are constants."""
         start = time.perf_counter()
+        holders = piece.graph.find_nodes(op="placeholder")
+        frozen = {i: weights[n.name] for i, n in enumerate(holders) if n.name in weights}
         out = next(n for n in piece.graph.nodes if n.op == "output")
         single = not isinstance(out.args[0], (tuple, list))
         try:
-            translation = translate(piece, self.context)
+            translation = translate(piece, self.context, frozen)
             if translation.refused:
                 raise Refuse("; ".join(translation.refused.values()))
-            run = self.plan(piece, translation, report, 0, time.perf_counter() - start)
+            run = self.plan(piece, translation, report, frozen, None, time.perf_counter() - start)
         except (Refuse, Error) as problem:
             report.eager["a piece"] = report.eager.get("a piece", 0) + len(piece.graph.nodes)
             report.reasons["a piece"] = str(problem)
             return piece
         return Unboxed(run, single)
 
-    def plan(self, gm, translation: Translation, report: Report, frozen: int, translate_s: float) -> Callable:
+    def plan(self, gm, translation: Translation, report: Report, frozen: dict, stale: Callable | None,
+             translate_s: float) -> Callable:
         start = time.perf_counter()
         plan = translation.graph.compile()
-        run, how = self.callable(plan, translation)
+        if self.options.call != "python" and fast.serves(translation):
+            # without `stale` somebody else compares the weights
+            run, how = fast.fast_call(plan, translation, frozen if stale else {}, stale, self.options.outputs == "torch"), "C"
+        else:
+            run, how = python_call(plan, translation), "Python"
         nodes = sum(n.op == "call_function" for n in gm.graph.nodes)
-        report.pieces.append(Piece(nodes, plan, translation.graph, frozen, translate_s, time.perf_counter() - start, how))
+        report.pieces.append(Piece(nodes, plan, translation.graph, len(frozen), translate_s,
+                                   time.perf_counter() - start, how))
         return run
-
-    def callable(self, plan, translation: Translation) -> tuple[Callable, str]:
-        return python_call(plan, translation), "Python"
-
-

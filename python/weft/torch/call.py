@@ -2,7 +2,7 @@
 """Calling a plan with torch's tensors.
 
 ``PlanCall`` is the call in Python, through ctypes: it serves every plan, also with sizes that are symbols. ``fast.py``
-chooses the call in C (``weft._fast``) where that serves. Both take one list of arguments and empty it, as AOTAutograd
+has the call in C (``weft._fast``) for where that serves. Both take one list of arguments and empty it, as AOTAutograd
 has it, so that arguments die while the plan's results are handed on.
 """
 

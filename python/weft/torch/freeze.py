@@ -9,6 +9,7 @@ Tensors made in inference mode have no counter and are never frozen.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 
 import torch
@@ -50,30 +51,42 @@ def can_freeze(t: torch.Tensor) -> bool:
 class Watch:
     """Runs a compiled graph and compiles it anew when its weights have changed.
 
-    ``compile`` takes {argument: tensor} and returns a callable of one list."""
+    ``compile(frozen, stale)`` takes {argument: tensor} and returns a callable of one list. One that has ``forward_to``
+    compares its weights itself, in C, and calls ``stale`` when one has changed; for others ``Watch`` compares."""
 
     def __init__(self, compile: Callable, frozen: dict[int, torch.Tensor]):  # noqa: A002
         self.compile, self.changes = compile, 0
         self._boxed_call = True
+        self.lock = threading.Lock()
         self._take(frozen)
+        self.first = self.state[0]
+
+    def entry(self) -> Callable:
+        """What is to be called."""
+        return self.first if hasattr(self.first, "forward_to") else self
 
     def _take(self, frozen: dict[int, torch.Tensor]) -> None:
-        run = self.compile(frozen)
+        versions = tuple(t._version for t in frozen.values())  # before the weights are read
+        run = self.compile(frozen, self.stale)
         # together, since another thread may be calling
-        self.state = run, tuple(frozen), tuple(frozen.values()), tuple(t._version for t in frozen.values())
+        self.state = run, tuple(frozen), tuple(frozen.values()), versions
 
     def __call__(self, args: list):
         run, numbers, tensors, versions = self.state
-        if numbers and changed(args, numbers, tensors, versions):
-            self.renew(args)
-            run = self.state[0]
-        return run(args)
+        return self.stale(args) if changed(args, numbers, tensors, versions) else run(args)
 
-    def renew(self, args: Sequence) -> None:
-        self.changes += 1
-        numbers = self.state[1] if self.changes <= MOST_CHANGES else ()
-        given = {i: args[i] for i in numbers}
-        self._take(given if all(can_freeze(t) for t in given.values()) else {})
+    def stale(self, args: list):
+        """Makes a plan for the weights that are there now, and calls it."""
+        with self.lock:
+            run, numbers, tensors, versions = self.state
+            if changed(args, numbers, tensors, versions):  # and no other thread has seen to it
+                self.changes += 1
+                given = {i: args[i] for i in numbers} if self.changes <= MOST_CHANGES else {}
+                self._take(given if all(can_freeze(t) for t in given.values()) else {})
+                run = self.state[0]
+                if hasattr(self.first, "forward_to"):
+                    self.first.forward_to(run)
+        return run(args)
 
 
 def changed(args: Sequence, numbers, tensors, versions) -> bool:

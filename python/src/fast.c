@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fast: calls a plan with torch's tensors, without a Python object per tensor on the way.
+ *
+ *   Call(list) -> list: compares weights, reads arguments, empties the list, runs the plan, returns new tensors
+ *
+ * Python's limited API of 3.10 and no header of torch's: tensors are read and made through the table of C functions that
+ * the type torch.Tensor carries as a capsule (DLPack 1.3), and weights are compared by identity and by the getter of
+ * torch.Tensor._version. Functions of libweft come as addresses from the library that Python has loaded, so this module
+ * links to nothing.
+ *
+ * Results lie in memory of a pool (pool.h). All else is guarded by the GIL, which is let go around weft_run; callers that
+ * come meanwhile take another execution. What this call cannot do (an argument that lies otherwise than the plan wants) it
+ * leaves to the function `other`, before anything was touched. */
+#define Py_LIMITED_API 0x030A0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <structmember.h>
+#include <weft/base.h>
+
+#include "dlpack.h"
+#include "pool.h"
+
+/* --- what setup() was given ------------------------------------------------------------------------------------------ */
+
+struct weft_execution;
+static struct {
+    int (*execution_create)(const void *plan, struct weft_execution **ret_execution);
+    void (*execution_destroy)(struct weft_execution *);
+    int (*bind_input)(struct weft_execution *, size_t, const struct weft_tensor *);
+    int (*bind_output)(struct weft_execution *, size_t, const struct weft_tensor *);
+    int (*run)(struct weft_execution *);
+    const char *(*error)(const struct weft_execution *);
+} weft;
+static const struct dl_table *torch_table;
+static PyObject *version_attribute; /* torch.Tensor._version, as the type has it */
+static descrgetfunc version_get;
+static PyObject *call_type;
+
+/* --- outputs --------------------------------------------------------------------------------------------------------- */
+
+struct output {
+    struct weft_tensor like; /* without data */
+    size_t bytes;
+    int by_torch;            /* torch's allocator makes it, packed row-major */
+    struct pool *pool;
+};
+
+static void set_error(void *context, const char *kind, const char *message)
+{
+    (void)context;
+    PyErr_Format(PyExc_RuntimeError, "%s: %s", kind, message);
+}
+
+/* A result without contents; NULL with an exception. */
+static struct dl_managed *output_make(struct output *o)
+{
+    if (o->by_torch) {
+        struct dl_managed *made;
+        struct dl_tensor like = {.device = {DL_CPU, 0}, .ndim = o->like.rank, .dtype = weft_dl_types[o->like.dtype],
+                                 .shape = o->like.extent};
+        return torch_table->allocate(&like, &made, NULL, set_error) == 0 ? made : NULL;
+    }
+    struct dl_managed *made = pool_make(o->pool, &o->like, o->bytes);
+    if (!made)
+        PyErr_NoMemory();
+    return made;
+}
+
+/* --- the callable ----------------------------------------------------------------------------------------------------- */
+
+struct input { Py_ssize_t argument; int32_t dtype; };
+struct weight { Py_ssize_t argument; PyObject *tensor; long long version; };
+enum result_kind { RESULT_OUTPUT, RESULT_ARGUMENT, RESULT_VALUE };
+struct result { enum result_kind kind; Py_ssize_t index; PyObject *value; };
+
+/* An execution of the plan, with what is bound to it. */
+struct runner {
+    struct runner *next;
+    struct weft_execution *execution;
+    struct weft_tensor *bound; /* by input */
+    struct dl_managed **made;  /* by output */
+};
+
+typedef struct {
+    PyObject_HEAD
+    char boxed;          /* _boxed_call: it takes one list */
+    PyObject *plan;      /* keeps the plan alive */
+    const void *plan_address;
+    PyObject *other;     /* called with the list where this call cannot serve */
+    PyObject *stale;     /* called with the list when a weight has changed */
+    PyObject *forward;   /* called instead, once it is set */
+    struct input *inputs;
+    struct output *outputs;
+    struct weight *weights;
+    struct result *results;
+    Py_ssize_t input_count, output_count, weight_count, result_count;
+    struct runner *free;
+} Call;
+
+static void runner_free(struct runner *r)
+{
+    if (!r)
+        return;
+    weft.execution_destroy(r->execution);
+    free(r->bound);
+    free(r->made);
+    free(r);
+}
+
+static struct runner *runner_take(Call *c)
+{
+    struct runner *r = c->free;
+    if (r) {
+        c->free = r->next;
+        return r;
+    }
+    r = calloc(1, sizeof *r);
+    if (r) {
+        r->bound = calloc((size_t)c->input_count + 1, sizeof *r->bound);
+        r->made = calloc((size_t)c->output_count + 1, sizeof *r->made);
+    }
+    if (!r || !r->bound || !r->made || weft.execution_create(c->plan_address, &r->execution) != WEFT_OK) {
+        runner_free(r);
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < c->input_count; i++)
+        r->bound[i].rank = -1; /* nothing is bound yet */
+    return r;
+}
+
+static void runner_give(Call *c, struct runner *r)
+{
+    r->next = c->free;
+    c->free = r;
+}
+
+/* 1: all weights are what they were; 0: one is not; -1: an exception. */
+static int weights_same(const Call *c, PyObject *list)
+{
+    for (Py_ssize_t i = 0; i < c->weight_count; i++) {
+        const struct weight *w = &c->weights[i];
+        if (PyList_GetItem(list, w->argument) != w->tensor)
+            return PyErr_Occurred() ? -1 : 0;
+        PyObject *version = version_get(version_attribute, w->tensor, (PyObject *)Py_TYPE(w->tensor));
+        if (!version)
+            return -1;
+        const long long number = PyLong_AsLongLong(version);
+        Py_DECREF(version);
+        if (number != w->version)
+            return 0;
+    }
+    return 1;
+}
+
+/* Does the runner's input i already read this array? If not, *t becomes the array. */
+static int is_bound(struct weft_tensor *t, const struct dl_tensor *d)
+{
+    void *data = (char *)d->data + d->byte_offset;
+    int same = t->data == data && t->rank == d->ndim;
+    for (int a = 0; same && a < d->ndim; a++)
+        same = t->extent[a] == d->shape[a] && t->stride[a] == d->strides[a];
+    if (same)
+        return 1;
+    t->data = data;
+    t->rank = d->ndim;
+    for (int a = 0; a < d->ndim; a++) {
+        t->extent[a] = d->shape[a];
+        t->stride[a] = d->strides[a];
+    }
+    return 0;
+}
+
+/* 1: inputs are bound; 0: one does not suit the plan. */
+static int bind_inputs(const Call *c, struct runner *r, PyObject *list)
+{
+    for (Py_ssize_t i = 0; i < c->input_count; i++) {
+        struct dl_tensor d;
+        PyObject *object = PyList_GetItem(list, c->inputs[i].argument);
+        if (!object || torch_table->tensor_from_object(object, &d) != 0) {
+            PyErr_Clear();
+            return 0;
+        }
+        const struct dl_type want = weft_dl_types[c->inputs[i].dtype];
+        if (d.device.type != DL_CPU || d.dtype.code != want.code || d.dtype.bits != want.bits || d.ndim > WEFT_MAX_RANK)
+            return 0;
+        if (is_bound(&r->bound[i], &d))
+            continue;
+        r->bound[i].dtype = c->inputs[i].dtype;
+        if (weft.bind_input(r->execution, (size_t)i, &r->bound[i]) != WEFT_OK) {
+            r->bound[i].rank = -1;
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static void drop_made(const Call *c, struct runner *r)
+{
+    for (Py_ssize_t i = 0; i < c->output_count; i++) {
+        if (r->made[i])
+            r->made[i]->deleter(r->made[i]);
+        r->made[i] = NULL;
+    }
+}
+
+/* 1: outputs are made and bound; 0: not, without an exception; -1: an exception. */
+static int bind_outputs(Call *c, struct runner *r)
+{
+    for (Py_ssize_t i = 0; i < c->output_count; i++) {
+        struct weft_tensor t = c->outputs[i].like;
+        r->made[i] = output_make(&c->outputs[i]);
+        if (!r->made[i]) {
+            drop_made(c, r);
+            return -1;
+        }
+        t.data = (char *)r->made[i]->tensor.data + r->made[i]->tensor.byte_offset;
+        if (weft.bind_output(r->execution, (size_t)i, &t) != WEFT_OK) {
+            drop_made(c, r);
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Puts results together, in a new list. Arguments that are results were taken before the list was emptied. */
+static PyObject *assemble(const Call *c, struct runner *r, PyObject *results)
+{
+    PyObject **tensors = calloc((size_t)c->output_count + 1, sizeof *tensors);
+    int good = tensors != NULL;
+    for (Py_ssize_t i = 0; i < c->output_count; i++) {
+        struct dl_managed *m = r->made[i];
+        void *object = NULL;
+        r->made[i] = NULL;
+        if (good && torch_table->managed_to_object(m, &object) == 0)
+            tensors[i] = object;
+        else if (good)
+            good = 0;
+        else
+            m->deleter(m);
+    }
+    for (Py_ssize_t i = 0; good && i < c->result_count; i++)
+        if (c->results[i].kind == RESULT_OUTPUT) {
+            Py_INCREF(tensors[c->results[i].index]);
+            good = PyList_SetItem(results, i, tensors[c->results[i].index]) == 0;
+        }
+    for (Py_ssize_t i = 0; tensors && i < c->output_count; i++)
+        Py_XDECREF(tensors[i]);
+    free(tensors);
+    if (good)
+        return results;
+    if (!PyErr_Occurred())
+        PyErr_NoMemory();
+    Py_DECREF(results);
+    return NULL;
+}
+
+/* A list with the results that are there before the run: arguments and values; the others are None. */
+static PyObject *prepare(const Call *c, PyObject *list)
+{
+    PyObject *results = PyList_New(c->result_count);
+    for (Py_ssize_t i = 0; results && i < c->result_count; i++) {
+        PyObject *o = c->results[i].kind == RESULT_ARGUMENT ? PyList_GetItem(list, c->results[i].index)
+                      : c->results[i].kind == RESULT_VALUE  ? c->results[i].value
+                                                            : Py_None;
+        if (!o) {
+            Py_DECREF(results);
+            return NULL;
+        }
+        Py_INCREF(o);
+        PyList_SetItem(results, i, o);
+    }
+    return results;
+}
+
+static PyObject *call_other(PyObject *function, PyObject *list)
+{
+    Py_INCREF(function); /* it may have this call let go of it */
+    PyObject *results = PyObject_CallFunctionObjArgs(function, list, NULL);
+    Py_DECREF(function);
+    return results;
+}
+
+static PyObject *run(Call *c, struct runner *r, PyObject *list)
+{
+    PyObject *results = prepare(c, list);
+    if (!results) {
+        drop_made(c, r);
+        return NULL;
+    }
+    PyThreadState *state = PyEval_SaveThread();
+    const int status = weft.run(r->execution);
+    PyEval_RestoreThread(state);
+    if (status == WEFT_ERR_BINDING) { /* nothing ran: arrays that are written overlap others */
+        drop_made(c, r);
+        Py_DECREF(results);
+        return call_other(c->other, list);
+    }
+    if (status != WEFT_OK) {
+        PyErr_Format(PyExc_RuntimeError, "weft: %s", weft.error(r->execution));
+        drop_made(c, r);
+        Py_DECREF(results);
+        return NULL;
+    }
+    if (PyList_SetSlice(list, 0, PyList_Size(list), NULL) != 0) {
+        drop_made(c, r);
+        Py_DECREF(results);
+        return NULL;
+    }
+    return assemble(c, r, results);
+}
+
+static PyObject *call(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    Call *c = (Call *)self;
+    PyObject *list;
+    if (keywords || !PyArg_ParseTuple(args, "O!", &PyList_Type, &list))
+        return keywords ? PyErr_Format(PyExc_TypeError, "a call of a plan takes one list") : NULL;
+    if (c->forward)
+        return call_other(c->forward, list);
+    const int same = weights_same(c, list);
+    if (same <= 0)
+        return same < 0 ? NULL : call_other(c->stale, list);
+    struct runner *r = runner_take(c);
+    if (!r)
+        return NULL;
+    PyObject *plan = c->plan; /* this call may be forwarded while the plan runs */
+    Py_INCREF(plan);
+    Py_INCREF(self);
+    int good = bind_inputs(c, r, list);
+    if (good > 0)
+        good = bind_outputs(c, r);
+    PyObject *results = good < 0 ? NULL : good == 0 ? call_other(c->other, list) : run(c, r, list);
+    runner_give(c, r);
+    Py_DECREF(plan);
+    Py_DECREF(self);
+    return results;
+}
+
+static void call_clear(Call *c)
+{
+    for (struct runner *r = c->free, *next; r; r = next) {
+        next = r->next;
+        runner_free(r);
+    }
+    c->free = NULL;
+    for (Py_ssize_t i = 0; i < c->weight_count; i++)
+        Py_CLEAR(c->weights[i].tensor);
+    c->weight_count = 0;
+    Py_CLEAR(c->plan);
+    Py_CLEAR(c->other);
+    Py_CLEAR(c->stale);
+}
+
+/* forward_to(callable): from now on calls go there, and what this one holds is let go. */
+static PyObject *forward_to(PyObject *self, PyObject *callable)
+{
+    Call *c = (Call *)self;
+    PyObject *old = c->forward;
+    Py_INCREF(callable);
+    c->forward = callable;
+    Py_XDECREF(old);
+    call_clear(c);
+    Py_RETURN_NONE;
+}
+
+static int call_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Call *c = (Call *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(c->plan);
+    Py_VISIT(c->other);
+    Py_VISIT(c->stale);
+    Py_VISIT(c->forward);
+    for (Py_ssize_t i = 0; i < c->weight_count; i++)
+        Py_VISIT(c->weights[i].tensor);
+    for (Py_ssize_t i = 0; i < c->result_count; i++)
+        Py_VISIT(c->results[i].value);
+    return 0;
+}
+
+static int call_break(PyObject *self)
+{
+    Call *c = (Call *)self;
+    Py_CLEAR(c->other);
+    Py_CLEAR(c->stale);
+    Py_CLEAR(c->forward);
+    return 0;
+}
+
+static void call_free(PyObject *self)
+{
+    Call *c = (Call *)self;
+    PyObject_GC_UnTrack(self);
+    call_clear(c);
+    Py_CLEAR(c->forward);
+    for (Py_ssize_t i = 0; i < c->output_count; i++)
+        pool_close(c->outputs[i].pool);
+    for (Py_ssize_t i = 0; i < c->result_count; i++)
+        Py_CLEAR(c->results[i].value);
+    free(c->inputs);
+    free(c->outputs);
+    free(c->weights);
+    free(c->results);
+    PyTypeObject *type = Py_TYPE(self);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(type);
+}
+
+/* --- making one ------------------------------------------------------------------------------------------------------- */
+
+static int read_inputs(Call *c, PyObject *tuple)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_Size(tuple); i++, c->input_count++)
+        if (!PyArg_ParseTuple(PyTuple_GetItem(tuple, i), "ni", &c->inputs[i].argument, &c->inputs[i].dtype))
+            return -1;
+    return 0;
+}
+
+static int read_outputs(Call *c, PyObject *tuple)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_Size(tuple); i++) {
+        struct output *o = &c->outputs[i];
+        PyObject *extents, *strides;
+        if (!PyArg_ParseTuple(PyTuple_GetItem(tuple, i), "iO!O!i", &o->like.dtype, &PyTuple_Type, &extents,
+                              &PyTuple_Type, &strides, &o->by_torch))
+            return -1;
+        o->like.rank = (int32_t)PyTuple_Size(extents);
+        if (o->like.rank > WEFT_MAX_RANK || PyTuple_Size(strides) != o->like.rank)
+            return PyErr_Format(PyExc_ValueError, "output %zd has %d extents", i, o->like.rank), -1;
+        int64_t last = 0;
+        int empty = 0;
+        for (int a = 0; a < o->like.rank; a++) {
+            o->like.extent[a] = PyLong_AsLongLong(PyTuple_GetItem(extents, a));
+            o->like.stride[a] = PyLong_AsLongLong(PyTuple_GetItem(strides, a));
+            last += (o->like.extent[a] - 1) * o->like.stride[a];
+            empty |= o->like.extent[a] == 0;
+        }
+        if (PyErr_Occurred())
+            return -1;
+        const int64_t bytes = empty ? 0 : (last + 1) * (weft_dl_types[o->like.dtype].bits / 8);
+        o->bytes = bytes > 0 ? (size_t)bytes : 1;
+        o->pool = pool_create();
+        if (!o->pool)
+            return PyErr_NoMemory(), -1;
+        c->output_count++;
+    }
+    return 0;
+}
+
+static int read_weights(Call *c, PyObject *tuple)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_Size(tuple); i++, c->weight_count++) {
+        struct weight *w = &c->weights[i];
+        if (!PyArg_ParseTuple(PyTuple_GetItem(tuple, i), "nOL", &w->argument, &w->tensor, &w->version))
+            return -1;
+        Py_INCREF(w->tensor);
+    }
+    return 0;
+}
+
+static int read_results(Call *c, PyObject *tuple)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_Size(tuple); i++, c->result_count++) {
+        struct result *r = &c->results[i];
+        int kind;
+        if (!PyArg_ParseTuple(PyTuple_GetItem(tuple, i), "inO", &kind, &r->index, &r->value))
+            return -1;
+        r->kind = (enum result_kind)kind;
+        Py_INCREF(r->value);
+        if (r->kind == RESULT_OUTPUT && (r->index < 0 || r->index >= c->output_count))
+            return PyErr_Format(PyExc_ValueError, "result %zd is output %zd of %zd", i, r->index, c->output_count), -1;
+    }
+    return 0;
+}
+
+/* make(plan, address, inputs, outputs, results, weights, other, stale) -> Call; tuples of
+ *   inputs   (argument, dtype)
+ *   outputs  (dtype, extents, strides, by_torch)
+ *   results  (kind, index, value)
+ *   weights  (argument, tensor, version) */
+static PyObject *make(PyObject *module, PyObject *args)
+{
+    (void)module;
+    unsigned long long address;
+    PyObject *plan, *inputs, *outputs, *results, *weights, *other, *stale;
+    if (!PyArg_ParseTuple(args, "OKO!O!O!O!OO", &plan, &address, &PyTuple_Type, &inputs, &PyTuple_Type, &outputs,
+                          &PyTuple_Type, &results, &PyTuple_Type, &weights, &other, &stale))
+        return NULL;
+    allocfunc allocate = (allocfunc)PyType_GetSlot((PyTypeObject *)call_type, Py_tp_alloc);
+    Call *c = (Call *)allocate((PyTypeObject *)call_type, 0);
+    if (!c)
+        return NULL;
+    c->boxed = 1;
+    Py_INCREF(plan), c->plan = plan;
+    Py_INCREF(other), c->other = other;
+    Py_INCREF(stale), c->stale = stale;
+    c->plan_address = (const void *)(uintptr_t)address;
+    c->inputs = calloc((size_t)PyTuple_Size(inputs) + 1, sizeof *c->inputs);
+    c->outputs = calloc((size_t)PyTuple_Size(outputs) + 1, sizeof *c->outputs);
+    c->results = calloc((size_t)PyTuple_Size(results) + 1, sizeof *c->results);
+    c->weights = calloc((size_t)PyTuple_Size(weights) + 1, sizeof *c->weights);
+    if (!c->inputs || !c->outputs || !c->results || !c->weights)
+        PyErr_NoMemory();
+    if (PyErr_Occurred() || read_inputs(c, inputs) || read_outputs(c, outputs) || read_results(c, results) ||
+        read_weights(c, weights)) {
+        Py_DECREF(c);
+        return NULL;
+    }
+    return (PyObject *)c;
+}
+
+/* setup(capsule with torch's table, torch.Tensor._version, addresses of six functions of libweft) -> (major, minor) */
+static PyObject *setup(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *capsule, *version;
+    unsigned long long a[6];
+    if (!PyArg_ParseTuple(args, "OO(KKKKKK)", &capsule, &version, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5]))
+        return NULL;
+    const struct dl_table *table = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
+    if (!table)
+        return NULL;
+    version_get = (descrgetfunc)PyType_GetSlot(Py_TYPE(version), Py_tp_descr_get);
+    if (table->major != 1 || !table->managed_to_object || !table->tensor_from_object || !table->allocate || !version_get)
+        return PyErr_Format(PyExc_ImportError, "torch's table of DLPack functions, version %u.%u, is of another kind",
+                            table->major, table->minor);
+    torch_table = table;
+    Py_INCREF(version);
+    version_attribute = version;
+    memcpy(&weft.execution_create, &(uintptr_t){(uintptr_t)a[0]}, sizeof(void *));
+    memcpy(&weft.execution_destroy, &(uintptr_t){(uintptr_t)a[1]}, sizeof(void *));
+    memcpy(&weft.bind_input, &(uintptr_t){(uintptr_t)a[2]}, sizeof(void *));
+    memcpy(&weft.bind_output, &(uintptr_t){(uintptr_t)a[3]}, sizeof(void *));
+    memcpy(&weft.run, &(uintptr_t){(uintptr_t)a[4]}, sizeof(void *));
+    memcpy(&weft.error, &(uintptr_t){(uintptr_t)a[5]}, sizeof(void *));
+    return Py_BuildValue("II", table->major, table->minor);
+}
+
+static PyMethodDef call_methods[] = {
+    {"forward_to", forward_to, METH_O, "Sends all further calls to another callable."}, {NULL, NULL, 0, NULL}};
+static PyMemberDef call_members[] = {
+    {"_boxed_call", T_BOOL, offsetof(Call, boxed), READONLY, "It takes one list and empties it."},
+    {NULL, 0, 0, 0, NULL}};
+static PyType_Slot call_slots[] = {{Py_tp_dealloc, call_free},   {Py_tp_call, call},
+                                   {Py_tp_traverse, call_traverse}, {Py_tp_clear, call_break},
+                                   {Py_tp_methods, call_methods}, {Py_tp_members, call_members}, {0, NULL}};
+static PyType_Spec call_spec = {"weft._fast.Call", sizeof(Call), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, call_slots};
+static PyMethodDef methods[] = {{"make", make, METH_VARARGS, "A plan as a callable of one list of tensors."},
+                                {"setup", setup, METH_VARARGS, "Says where torch's and libweft's functions are."},
+                                {NULL, NULL, 0, NULL}};
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_fast", "Calls of plans with torch's tensors.", -1,
+                                        methods, NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit__fast(void)
+{
+    PyObject *module = PyModule_Create(&definition);
+    if (module)
+        call_type = PyType_FromSpec(&call_spec);
+    return call_type ? module : NULL;
+}

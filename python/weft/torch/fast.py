@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The call of a plan in C (``weft._fast``), for graphs whose sizes are numbers.
+
+It needs torch's table of DLPack functions (torch 2.10) and the extension module; without either, and for sizes that
+are symbols, ``call.PlanCall`` does the same in Python."""
+
+from __future__ import annotations
+
+import ctypes as C
+import functools
+from collections.abc import Callable
+
+import torch
+
+from .. import _c
+from .call import Assemble, PlanCall, boxed
+from .dtypes import WEFT_DTYPES
+from .layouts import is_packed
+from .sizes import is_symbolic
+from .translate import Translation
+
+FUNCTIONS = ("execution_create", "execution_destroy", "bind_input", "bind_output", "run", "execution_error")
+KINDS = {"output": 0, "argument": 1, "value": 2}
+
+
+@functools.cache
+def module():
+    """The extension, or None where it or torch's table is missing."""
+    try:
+        from .. import _fast
+
+        addresses = tuple(C.cast(getattr(_c.lib, f"weft_{name}"), C.c_void_p).value for name in FUNCTIONS)
+        _fast.setup(torch.Tensor.__dlpack_c_exchange_api__, torch._C.TensorBase._version, addresses)
+    except (ImportError, AttributeError):
+        return None
+    return _fast
+
+
+def serves(translation: Translation) -> bool:
+    """Can the call in C do it?"""
+    return (module() is not None and all(i.kind != "size" for i in translation.inputs) and
+            not any(is_symbolic(s) for v in translation.outputs for s in (*v.shape, *v.stride())))
+
+
+def fast_call(plan, translation: Translation, frozen: dict[int, torch.Tensor], stale: Callable, by_torch: bool) -> Callable:
+    """A callable of one list that compares the frozen weights and calls ``stale`` with the list if one has changed."""
+    fast = module()
+    simple = all(r.kind in KINDS for r in translation.results) and all(i.kind != "step" for i in translation.inputs)
+    results = translation.results
+    if simple:
+        recipe = tuple((KINDS[r.kind], r.index, r.value) for r in results)
+    else:
+        recipe = tuple((KINDS["output"], i, None) for i in range(len(translation.outputs)))
+    call = fast.make(
+        plan, plan.handle.value, tuple((i.argument, i.dtype) for i in translation.inputs),
+        tuple(output_spec(v, by_torch) for v in translation.outputs), recipe,
+        tuple((i, t, t._version) for i, t in frozen.items()) if simple else (),
+        Other(plan, translation, simple), stale)
+    return call if simple else boxed(Assemble(call, translation))
+
+
+def output_spec(value: torch.Tensor, by_torch: bool) -> tuple:
+    shape, stride = tuple(map(int, value.shape)), tuple(map(int, value.stride()))
+    packed = is_packed(shape, stride, range(len(shape)), [n == 1 for n in shape])
+    exact = packed and stride == torch.empty(shape, device="meta").stride()
+    return WEFT_DTYPES[value.dtype], shape, stride, int(by_torch and exact)
+
+
+class Other:
+    """The call in Python, made when the one in C cannot serve: arguments that lie otherwise than was traced."""
+
+    def __init__(self, plan, translation: Translation, simple: bool):
+        self.plan, self.translation, self.simple = plan, translation, simple
+        self.call: Callable | None = None
+
+    def __call__(self, args: list):
+        if self.call is None:
+            inner = PlanCall(self.plan, self.translation)
+            self.call = Assemble(inner, self.translation) if self.simple else inner
+        return self.call(args)
