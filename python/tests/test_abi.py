@@ -27,7 +27,8 @@ def header_text() -> str:
 
 def c_name(kind: type) -> str:
     """CompileOptions: struct weft_compile_options; Val: weft_val."""
-    name = "weft_" + re.sub(r"(?<!^)(?=[A-Z])", "_", {"CDiagnostic": "Diagnostic"}.get(kind.__name__, kind.__name__)).lower()
+    words = re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
+    name = "weft_" + ("diagnostic" if kind is _c.CDiagnostic else words)
     return name if kind in (_c.Val, _c.Node, _c.Dim) else "struct " + name
 
 
@@ -65,8 +66,9 @@ def told(tmp_path_factory) -> dict[str, int]:
     folder = tmp_path_factory.mktemp("abi")
     (folder / "print.c").write_text("#include <stdio.h>\n#include <weft/weft.h>\n#include <weft/viz.h>\n"
                                     "int main(void)\n{\n" + "\n".join(lines) + "\nreturn 0;\n}\n")
-    subprocess.run([compiler, "-std=c17", f"-I{HEADERS.parent}", "-o", folder / "print", folder / "print.c"], check=True)
-    out = subprocess.run([folder / "print"], check=True, capture_output=True, text=True).stdout
+    program = folder / "print"
+    subprocess.run([compiler, "-std=c17", f"-I{HEADERS.parent}", "-o", program, folder / "print.c"], check=True)
+    out = subprocess.run([program], check=True, capture_output=True, text=True).stdout
     return {key: int(number) for key, number in (line.rsplit(" ", 1) for line in out.splitlines())}
 
 
@@ -80,7 +82,8 @@ def test_structure(kind, told):
 
 def test_every_structure_is_mirrored():
     declared = set(re.findall(r"\bstruct (weft_\w+)\s*\{", header_text()))
-    assert declared == {c_name(kind).removeprefix("struct ") for kind in STRUCTURES} - {"weft_val", "weft_node", "weft_dim"}
+    mirrored = {c_name(kind).removeprefix("struct ") for kind in STRUCTURES}
+    assert declared == mirrored - {"weft_val", "weft_node", "weft_dim"}
 
 
 def test_constants(told):
@@ -121,8 +124,8 @@ def fits(declared: str, bound: object) -> bool:
 
 def test_every_function_is_bound():
     declared = {}
-    for result, name, parameters in re.findall(r"\bWEFT_API\s+([\w\s]+[\s*]+)(weft_\w+)\s*\(((?:[^;()]|\([^;()]*\))*)\);",
-                                               header_text()):
+    prototype = r"\bWEFT_API\s+([\w\s]+[\s*]+)(weft_\w+)\s*\(((?:[^;()]|\([^;()]*\))*)\);"
+    for result, name, parameters in re.findall(prototype, header_text()):
         declared[name] = (" ".join(result.split()), [" ".join(part.split()) for part in split(parameters)])
     bound = {**_c.PROTOTYPES, **_c.VIZ_PROTOTYPES}
     assert set(declared) == set(bound)

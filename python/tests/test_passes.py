@@ -101,7 +101,8 @@ def test_dot(mnist):
 def test_notebook(mnist, monkeypatch):
     model = weft.load(mnist / "model.onnx")
     if shutil.which("dot") and model._repr_svg_() is not None:
-        assert "<svg" in model.plan._repr_svg_() and "<svg" in model.graph._repr_svg_() and "<svg" in weft.svg(model.plan)
+        assert all("<svg" in picture for picture in (model.plan._repr_svg_(), model.graph._repr_svg_(),
+                                                     weft.svg(model.plan)))
     monkeypatch.setenv("PATH", "")
     assert model._repr_svg_() is None and repr(model).startswith("<weft.Model")
     with pytest.raises(weft.Error, match="Graphviz"):

@@ -61,9 +61,25 @@ ContextOptions = _struct(
 
 # --- graph.h
 
-Val = _struct("Val", ("id", _u32), ("graph", _u32))
-Node = _struct("Node", ("id", _u32), ("graph", _u32))
-Dim = _struct("Dim", ("bits", _i64))
+
+class Val(C.Structure):
+    """weft_val: a value of one graph"""
+
+    _fields_ = [("id", _u32), ("graph", _u32)]
+
+
+class Node(C.Structure):
+    """weft_node: a node of one graph"""
+
+    _fields_ = [("id", _u32), ("graph", _u32)]
+
+
+class Dim(C.Structure):
+    """weft_dim: an extent, a constant or an expression over the symbols of one graph"""
+
+    _fields_ = [("bits", _i64)]
+
+
 FixedInput = _struct("FixedInput", ("name", _S), ("tensor", C.POINTER(Tensor)))
 LoadOptions = _struct("LoadOptions", ("size", _N), ("name", _S), ("folder", _S), ("fixed", C.POINTER(FixedInput)),
                       ("fixed_count", _N), ("release", _P), ("release_user", _P))

@@ -34,7 +34,7 @@ class View(NamedTuple):
         if not self.address or 0 in self.shape:
             return np.empty(self.shape, kind)
         last = sum((n - 1) * s for n, s in zip(self.shape, self.strides))
-        memory = (C.c_char * ((last + 1) * kind.itemsize)).from_address(self.address)
+        memory: Any = (C.c_char * ((last + 1) * kind.itemsize)).from_address(self.address)
         array = np.ndarray(self.shape, kind, memory, strides=[s * kind.itemsize for s in self.strides])
         return array
 

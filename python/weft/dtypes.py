@@ -9,6 +9,7 @@ i4 and u4, two elements a byte in weft, are ``int8`` and ``uint8`` with an eleme
 from __future__ import annotations
 
 import enum
+from typing import Any
 
 import numpy as np
 
@@ -88,7 +89,7 @@ def dtype_of(what: object) -> DType:
             if what == name:
                 return dtype
     try:
-        kind = np.dtype(what)
+        kind: Any = np.dtype(what)  # type: ignore[call-overload]
         return _WEFT[kind.newbyteorder("=") if kind.byteorder in "<>" else kind]
     except (TypeError, KeyError):
         names = " ".join(str(dtype) for dtype in DType)
@@ -103,7 +104,8 @@ def holds(dtype: DType, kind: np.dtype) -> bool:
 def to_bf16(array: np.ndarray) -> np.ndarray:
     """The bits of float32 numbers rounded to bf16, to the nearest and ties to even, as uint16."""
     bits = np.ascontiguousarray(array, dtype=np.float32).view(np.uint32)
-    rounded = ((bits + (np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1)))) >> np.uint32(16)).astype(np.uint16)
+    half = np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))
+    rounded = ((bits + half) >> np.uint32(16)).astype(np.uint16)
     return np.where((bits & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000), np.uint16(0x7FC0), rounded)
 
 

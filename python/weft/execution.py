@@ -160,8 +160,8 @@ class Execution:
         if _lies_as(found, want) and found.address % found.dtype.numpy.itemsize == 0:
             return found._replace(strides=want)
         if port.mutable:
-            raise BindingError(f"{_where('input', number, port)}: the run updates it where it lies, but its strides are "
-                               f"{list(found.strides)} elements and the plan's {list(want)}")
+            raise BindingError(f"{_where('input', number, port)}: the run updates it where it lies, but its strides "
+                               f"are {list(found.strides)} elements and the plan's {list(want)}")
         if port.dtype.packed:
             raise BindingError(f"{_where('input', number, port)}: 4-bit elements are taken row-major only")
         copy = empty(found.dtype, found.shape, want)
@@ -198,8 +198,7 @@ class Execution:
         shape, strides = tuple(tensor.extent[:rank]), tuple(tensor.stride[:rank])
         if dtype.packed:
             size = (int(np.prod(shape, dtype=np.int64)) + 1) // 2
-            bits = np.frombuffer((C.c_uint8 * size).from_address(tensor.data), np.uint8) if size else np.empty(0, "u1")
-            return unpack(bits, dtype, shape)
+            return unpack(View(tensor.data, DType.U8, (size,), (1,), False, None).numpy(), dtype, shape)
         copy = empty(dtype, shape, strides)
         if copy.size:
             copy[...] = View(tensor.data, dtype, shape, strides, False, None).numpy()
@@ -243,8 +242,8 @@ class Execution:
         self.release()
         for number, source in enumerate(sources):
             self.bind(number, source)
-        places = self.plan.result_places(tuple(slot.shape for slot in self._inputs))
-        made = [self._place_result(number, target, place) for number, (target, place) in enumerate(zip(targets, places))]
+        places = self.plan.result_places(tuple(slot.shape or () for slot in self._inputs))
+        made = [self._place_result(number, *pair) for number, pair in enumerate(zip(targets, places))]
         if timed is None:
             self.run()
         else:

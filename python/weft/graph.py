@@ -106,7 +106,8 @@ class Graph:
         return out
 
     def symbol(self, name: str, low: int = 0, high: int = _LARGEST, hint: int = 0) -> Dim:
-        """The symbol of that name, with sizes from low to high; plans assume the hint (0: none) and are right for all."""
+        """The symbol of that name, with sizes from low to high; plans assume the hint (0: none) and are right for
+        all."""
         out = Dim()
         self.context.call(_c.lib.weft_symbol, self.handle, name.encode(), low, min(high, _LARGEST), hint, C.byref(out))
         return out
@@ -114,7 +115,7 @@ class Graph:
     def product(self, dims: Iterable[Size]) -> Dim:
         return functools.reduce(functools.partial(self.combine, "*"), dims, self.dim(1))
 
-    def dims(self, sizes: Sequence[Size]) -> C.Array:
+    def dims(self, sizes: Iterable[Size]) -> C.Array:
         """Extents as a C array."""
         return _c.array_of(Dim, map(self.dim, sizes))
 
@@ -335,5 +336,6 @@ class Graph:
 
 def pipeline_options(only: str | None, skip: str | None, until: str | None, rewrites: int) -> Any:
     """struct weft_pipeline_options; names of passes in a list are separated by commas."""
-    named = (("only", only), ("skip", skip), ("until", until))
-    return _c.sized(_c.PipelineOptions, rewrites=rewrites, **{k: text.encode() for k, text in named if text is not None})
+    named = {"only": only, "skip": skip, "until": until}
+    encoded = {key: text.encode() for key, text in named.items() if text is not None}
+    return _c.sized(_c.PipelineOptions, rewrites=rewrites, **encoded)

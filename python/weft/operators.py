@@ -25,18 +25,17 @@ def together(a: Value, b: Operand) -> tuple[Value, Value]:
     """Both operands with the extents of the result. A number gets the element type of the other operand; an array
     becomes a constant."""
     graph = a.graph
-    if isinstance(b, np.ndarray):
-        b = graph.constant(b)
-    elif not hasattr(b, "raw"):
-        return a, graph.splat(a.dtype, a.dims, b)
-    one, dims = graph.dim(1).bits, []
-    for k in range(max(a.rank, b.rank), 0, -1):
-        x = a.dims[-k] if k <= a.rank else graph.dim(1)
-        y = b.dims[-k] if k <= b.rank else graph.dim(1)
-        if x.bits != y.bits and one not in (x.bits, y.bits):
-            raise ValueError(f"{a.type} and {b.type} cannot be repeated to one shape")
-        dims.append(y if x.bits == one else x)
-    return broadcast(graph, a, dims), broadcast(graph, b, dims)
+    other: Any = graph.constant(b) if isinstance(b, np.ndarray) else b
+    if not hasattr(other, "raw"):
+        return a, graph.splat(a.dtype, a.dims, other)
+    one, dims = graph.dim(1), []
+    for k in range(max(a.rank, other.rank), 0, -1):
+        x = a.dims[-k] if k <= a.rank else one
+        y = other.dims[-k] if k <= other.rank else one
+        if x.bits != y.bits and one.bits not in (x.bits, y.bits):
+            raise ValueError(f"{a.type} and {other.type} cannot be repeated to one shape")
+        dims.append(y if x.bits == one.bits else x)
+    return broadcast(graph, a, dims), broadcast(graph, other, dims)
 
 
 def _binary(name: str):

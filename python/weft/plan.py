@@ -110,7 +110,7 @@ class Plan:
         self.outputs: tuple[Port, ...]
         self.inputs, self.outputs = read_ports(handle, self.text())
         self._names = tuple(port.name for port in self.outputs)
-        self._symbols = [(i, axis, text) for i, port in enumerate(self.inputs)
+        self._symbols = [(i, axis, str(text)) for i, port in enumerate(self.inputs)
                          for axis, text in enumerate(port.shape) if is_symbol(text)]
         known = frozenset(text for _, _, text in self._symbols)
         self._determined = [port.symbols <= known for port in self.outputs]
@@ -128,7 +128,7 @@ class Plan:
         self._call(arguments, named, None, timed)
         return timed
 
-    def _call(self, arguments: tuple, named: Mapping[str, Any], out: Any, timed: list[Timing] | None) -> Any:
+    def _call(self, arguments: tuple[Any, ...], named: Mapping[str, Any], out: Any, timed: list[Timing] | None) -> Any:
         sources, targets = self._sources(arguments, named), self._targets(out)
         execution = self._take()
         try:
@@ -138,9 +138,9 @@ class Plan:
             self._idle.append(execution)
         return results[0] if len(results) == 1 else Results(results, self._names)
 
-    def _sources(self, arguments: tuple, named: Mapping[str, Any]) -> list[Any]:
+    def _sources(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> list[Any]:
         if len(arguments) == 1 and isinstance(arguments[0], Mapping):
-            arguments, named = (), {**arguments[0], **named}
+            return self._sources((), {**arguments[0], **named})
         if len(arguments) > len(self.inputs):
             raise TypeError(f"{len(arguments)} inputs given, but the plan has {len(self.inputs)}: {self._signature()}")
         sources = list(arguments) + [None] * (len(self.inputs) - len(arguments))
