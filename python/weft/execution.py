@@ -135,7 +135,9 @@ class Execution:
     def bind(self, which: int | str, source: Any) -> None:
         """The next runs read this input from ``source``: its memory where the plan's layout allows it, a copy of what
         is there now otherwise."""
-        number = self.plan.find_input(which)
+        self._bind(self.plan.find_input(which), source)
+
+    def _bind(self, number: int, source: Any) -> None:
         slot = self._inputs[number]
         bound = slot.hold_plain(source) if slot.is_plain(source) else slot.hold(self._read(number, source))
         self._check(_c.lib.weft_bind_input(self.handle, number, bound))
@@ -241,7 +243,7 @@ class Execution:
         inputs the arrays that were given for them."""
         self.release()
         for number, source in enumerate(sources):
-            self.bind(number, source)
+            self._bind(number, source)
         places = self.plan.result_places(tuple(slot.shape or () for slot in self._inputs))
         made = [self._place_result(number, *pair) for number, pair in enumerate(zip(targets, places))]
         if timed is None:

@@ -6,7 +6,8 @@ from __future__ import annotations
 import ctypes as C
 import enum
 import weakref
-from typing import Any, Mapping, NamedTuple, Sequence, Tuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Tuple
 
 from . import _c
 from .errors import ArgumentError
@@ -138,7 +139,10 @@ class Plan:
             self._idle.append(execution)
         return results[0] if len(results) == 1 else Results(results, self._names)
 
-    def _sources(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> list[Any]:
+    def _sources(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Sequence[Any]:
+        if len(arguments) == len(self.inputs) and not named and (
+                len(arguments) != 1 or not isinstance(arguments[0], Mapping)):
+            return arguments
         if len(arguments) == 1 and isinstance(arguments[0], Mapping):
             return self._sources((), {**arguments[0], **named})
         if len(arguments) > len(self.inputs):
