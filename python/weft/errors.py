@@ -19,7 +19,7 @@ class Diagnostic(NamedTuple):
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}:{self.column}: " if self.line else f"{self.file}: " if self.file else ""
-        return place + self.message
+        return place + (f"{self.where}: " if self.where else "") + self.message
 
 
 class Error(RuntimeError):

@@ -137,10 +137,14 @@ def load(source: Source, *, threads: int = 0, cpu: str | None = None, fixed: Map
         def read(context: Context) -> Graph:
             return _load_bytes(data, name, home, fixed, context)
     else:
-        path = os.fspath(source)
+        path = os.path.abspath(source)  # for those who read it again from another folder
 
         def read(context: Context) -> Graph:
             return _load_file(path, fixed, context)
+
+        graph = _load_file(os.fspath(source), fixed, context)
+        graph._source = read
+        return Model(graph)
 
     graph = read(context)
     graph._source = read

@@ -15,7 +15,7 @@ from .dtypes import DType
 from .extents import number_or_text, split_outside, symbols_of, value_of
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Port:
     """One input or result. Extents that depend on symbols are texts, "n" or "2*n + 1"."""
 
@@ -49,6 +49,9 @@ class Port:
 
     def __str__(self) -> str:
         return f"{self.name}: {'mut ' if self.mutable else ''}{self.text}" if self.name else self.text
+
+    def __repr__(self) -> str:
+        return f"<weft.Port {self}>"
 
 
 _TYPE = re.compile(r"(\w+)\[(.*?)\](?:\{(.*)\})?$")
