@@ -44,25 +44,12 @@ static PyObject *call_type;
 struct output {
     struct weft_tensor like; /* without data */
     size_t bytes;
-    int by_torch;            /* torch's allocator makes it, packed row-major */
     struct pool *pool;
 };
-
-static void set_error(void *context, const char *kind, const char *message)
-{
-    (void)context;
-    PyErr_Format(PyExc_RuntimeError, "%s: %s", kind, message);
-}
 
 /* A result without contents; NULL with an exception. */
 static struct dl_managed *output_make(struct output *o)
 {
-    if (o->by_torch) {
-        struct dl_managed *made;
-        struct dl_tensor like = {.device = {DL_CPU, 0}, .ndim = o->like.rank, .dtype = weft_dl_types[o->like.dtype],
-                                 .shape = o->like.extent};
-        return torch_table->allocate(&like, &made, NULL, set_error) == 0 ? made : NULL;
-    }
     struct dl_managed *made = pool_make(o->pool, &o->like, o->bytes);
     if (!made)
         PyErr_NoMemory();
@@ -425,8 +412,8 @@ static int read_outputs(Call *c, PyObject *tuple)
     for (Py_ssize_t i = 0; i < PyTuple_Size(tuple); i++) {
         struct output *o = &c->outputs[i];
         PyObject *extents, *strides;
-        if (!PyArg_ParseTuple(PyTuple_GetItem(tuple, i), "iO!O!i", &o->like.dtype, &PyTuple_Type, &extents,
-                              &PyTuple_Type, &strides, &o->by_torch))
+        if (!PyArg_ParseTuple(PyTuple_GetItem(tuple, i), "iO!O!", &o->like.dtype, &PyTuple_Type, &extents,
+                              &PyTuple_Type, &strides))
             return -1;
         o->like.rank = (int32_t)PyTuple_Size(extents);
         if (o->like.rank > WEFT_MAX_RANK || PyTuple_Size(strides) != o->like.rank)
@@ -479,7 +466,7 @@ static int read_results(Call *c, PyObject *tuple)
 
 /* make(plan, address, inputs, outputs, results, weights, other, stale) -> Call; tuples of
  *   inputs   (argument, dtype)
- *   outputs  (dtype, extents, strides, by_torch)
+ *   outputs  (dtype, extents, strides)
  *   results  (kind, index, value)
  *   weights  (argument, tensor, version) */
 static PyObject *make(PyObject *module, PyObject *args)
@@ -525,7 +512,7 @@ static PyObject *setup(PyObject *module, PyObject *args)
     if (!table)
         return NULL;
     version_get = (descrgetfunc)PyType_GetSlot(Py_TYPE(version), Py_tp_descr_get);
-    if (table->major != 1 || !table->managed_to_object || !table->tensor_from_object || !table->allocate || !version_get)
+    if (table->major != 1 || !table->managed_to_object || !table->tensor_from_object || !version_get)
         return PyErr_Format(PyExc_ImportError, "torch's table of DLPack functions, version %u.%u, is of another kind",
                             table->major, table->minor);
     torch_table = table;

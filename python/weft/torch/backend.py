@@ -17,7 +17,7 @@ import torch
 from ..context import Context, default_context
 from ..errors import Error
 from . import fast
-from .call import boxed, python_call
+from .call import Assemble, boxed, python_call
 from .freeze import Watch, frozen_arguments
 from .lower import Refuse
 from .partition import Unboxed, WeftGraphWarning, partition
@@ -32,7 +32,8 @@ class Options:
 
     freeze: bool = True  #: weights of modules become constants of inference plans, and are watched
     threads: int = 0  #: of the plans; 0: as many as torch.get_num_threads() says when a graph is compiled
-    outputs: str = "pool"  #: where results lie: "pool", memory that is kept between calls, or "torch", its allocator
+    outputs: str = "pool"  #: where results lie: "pool", memory that is kept between calls, or "torch", its allocator,
+    #: which the call in Python asks; results can then be resized
     report: bool = True  #: keep a report of each graph in weft.torch.reports
     call: str = "auto"  #: "auto": from C where it can be; "python": for comparison
 
@@ -94,9 +95,12 @@ class Graphs:
         if foreign:
             return self.eager(foreign, report)
         start = time.perf_counter()
-        translation = translate(self.gm, self.context, frozen)
-        if not translation.refused:
-            return self.plan(self.gm, translation, report, frozen, stale, time.perf_counter() - start)
+        try:
+            translation = translate(self.gm, self.context, frozen)
+            if not translation.refused:
+                return self.plan(self.gm, translation, report, frozen, stale, time.perf_counter() - start)
+        except (Refuse, Error) as problem:
+            return self.eager(str(problem), report)
         whole = copy.deepcopy(self.gm)
         twins = dict(zip(self.gm.graph.nodes, whole.graph.nodes))
         refused = {twins[n]: reason for n, reason in translation.refused.items()}
@@ -136,11 +140,13 @@ class Graphs:
 
     def plan(self, gm, translation: Translation, report: Report, frozen: dict, stale: Callable | None,
              translate_s: float) -> Callable:
+        if translation.empty:
+            return boxed(Assemble(lambda args: [], translation))
         start = time.perf_counter()
         plan = translation.graph.compile()
-        if self.options.call != "python" and fast.serves(translation):
+        if self.options.call != "python" and self.options.outputs == "pool" and fast.serves(translation):
             # without `stale` somebody else compares the weights
-            run, how = fast.fast_call(plan, translation, frozen if stale else {}, stale, self.options.outputs == "torch"), "C"
+            run, how = fast.fast_call(plan, translation, frozen if stale else {}, stale), "C"
         else:
             run, how = python_call(plan, translation), "Python"
         nodes = sum(n.op == "call_function" for n in gm.graph.nodes)

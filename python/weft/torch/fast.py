@@ -15,7 +15,6 @@ import torch
 from .. import _c
 from .call import Assemble, PlanCall, boxed
 from .dtypes import WEFT_DTYPES
-from .layouts import is_packed
 from .sizes import is_symbolic
 from .translate import Translation
 
@@ -42,7 +41,7 @@ def serves(translation: Translation) -> bool:
             not any(is_symbolic(s) for v in translation.outputs for s in (*v.shape, *v.stride())))
 
 
-def fast_call(plan, translation: Translation, frozen: dict[int, torch.Tensor], stale: Callable, by_torch: bool) -> Callable:
+def fast_call(plan, translation: Translation, frozen: dict[int, torch.Tensor], stale: Callable | None) -> Callable:
     """A callable of one list that compares the frozen weights and calls ``stale`` with the list if one has changed."""
     fast = module()
     simple = all(r.kind in KINDS for r in translation.results) and all(i.kind != "step" for i in translation.inputs)
@@ -53,17 +52,14 @@ def fast_call(plan, translation: Translation, frozen: dict[int, torch.Tensor], s
         recipe = tuple((KINDS["output"], i, None) for i in range(len(translation.outputs)))
     call = fast.make(
         plan, plan.handle.value, tuple((i.argument, i.dtype) for i in translation.inputs),
-        tuple(output_spec(v, by_torch) for v in translation.outputs), recipe,
+        tuple(output_spec(v) for v in translation.outputs), recipe,
         tuple((i, t, t._version) for i, t in frozen.items()) if simple else (),
         Other(plan, translation, simple), stale)
     return call if simple else boxed(Assemble(call, translation))
 
 
-def output_spec(value: torch.Tensor, by_torch: bool) -> tuple:
-    shape, stride = tuple(map(int, value.shape)), tuple(map(int, value.stride()))
-    packed = is_packed(shape, stride, range(len(shape)), [n == 1 for n in shape])
-    exact = packed and stride == torch.empty(shape, device="meta").stride()
-    return WEFT_DTYPES[value.dtype], shape, stride, int(by_torch and exact)
+def output_spec(value: torch.Tensor) -> tuple:
+    return WEFT_DTYPES[value.dtype], tuple(map(int, value.shape)), tuple(map(int, value.stride()))
 
 
 class Other:

@@ -38,8 +38,8 @@ class Report:
 
     @property
     def whole(self) -> bool:
-        """Is the graph one plan, without eager ops?"""
-        return len(self.pieces) == 1 and not self.eager
+        """Is the graph at most one plan, without eager ops?"""
+        return len(self.pieces) <= 1 and not self.eager
 
     def __str__(self) -> str:
         lines = [f"{self.kind} graph of {self.nodes} ops: {len(self.pieces)} plan{'s' * (len(self.pieces) != 1)}, "

@@ -62,6 +62,11 @@ class Translation:
     refused: dict[torch.fx.Node, str]
     solver: Solver
 
+    @property
+    def empty(self) -> bool:
+        """Is there nothing to run: results that are arguments alone, no mutation?"""
+        return not self.outputs and all(i.kind != "mutable" for i in self.inputs)
+
 
 def translate(gm: torch.fx.GraphModule, context, frozen: dict[int, torch.Tensor] | None = None) -> Translation:
     """Translates the graph; the arguments in ``frozen`` become constants with these elements."""
@@ -116,13 +121,19 @@ class _Translator:
         elif i in self.frozen:
             self.env[n] = self.weight(self.frozen[i])
         elif n.users:
-            self.env[n] = self.param(value, mutable)
+            try:
+                self.env[n] = self.param(value, mutable)
+            except (Refuse, Error) as problem:
+                self.env[n] = Opaque(str(problem))
+                return
             self.inputs.append(Input("mutable" if mutable else "tensor", i, WEFT_DTYPES[value.dtype], value))
 
     def param(self, value: torch.Tensor, mutable: bool = False):
         node = self.graph.param(WEFT_DTYPES[value.dtype], [self.sizes(s) for s in value.shape], mutable)
         text = layout_text(value.shape, value.stride())
         if text:
+            for size in value.stride():  # symbols that stand in strides alone have to be known too
+                self.sizes(size)
             self.graph.layout(node, text)
         return node
 
@@ -297,8 +308,9 @@ class _Translator:
         told = Solver([i.value for i in self.inputs]).rules
         for symbol, dim in list(self.sizes.dims.items()):
             if symbol not in told:
-                self.graph.param(dtypes.U8, [dim])
+                self.graph.layout(self.graph.param(dtypes.U8, [dim]), "{0 | 0}")  # one byte, repeated
                 self.inputs.append(Input("size", -1, dtypes.U8, symbol))
         if self.build.step is not None:
             self.inputs.append(Input("step", len(self.holders), dtypes.I64))
-        self.graph.returns(returned, updated)
+        if returned:
+            self.graph.returns(returned, updated)

@@ -146,7 +146,8 @@ def upsample(b, n, x, size=None, *args, **kwargs):
             "nearest_exact" if "exact" in name else "nearest")
     corners = bool(kwargs.get("align_corners", args[0] if args else False)) if smooth else False
     rest = list(args[1 if smooth else 0:])
-    scales = (kwargs.get("scale_factors", rest[0] if rest else None) if vector else rest)
+    named_scales = [kwargs[k] for k in ("scales", "scales_d", "scales_h", "scales_w") if k in kwargs]
+    scales = kwargs.get("scale_factors", rest[0] if rest else None) if vector else rest or named_scales
     return resize(b, x, result_sizes(b, n), form, corners, scales, antialias="_aa" in name)
 
 
@@ -158,7 +159,9 @@ def resize(b, x, sizes, form: str, corners: bool, scales, antialias: bool = Fals
     if form in ("linear", "cubic"):
         options["coordinates"] = "align_corners" if corners else "half_pixel"
     if antialias:
-        options["antialias"] = 1
+        if corners:
+            raise Refuse("antialiasing between the corners")
+        options.update(antialias=1, exclude=1)
         if form == "cubic":
             options["cubic"] = -0.5
     scales = [s for s in scales or () if s is not None]
@@ -177,3 +180,14 @@ def grid_sample(b, n, x, grid, mode, padding, corners):
     form = ("linear", "nearest", "cubic")[mode]
     border = ("zeros", "edge", "reflect")[padding]
     return b.op("grid_sample", x, grid, form=form, border=border, corners=int(corners))
+
+
+@lower("max_unpool2d", "max_unpool3d")
+def max_unpool(b, n, x, places, size, *_):
+    """Elements put at their places in planes of zeros."""
+    k, sizes = int(n.target._opname[10]), result_sizes(b, n)
+    x, places = batched(b, x, k), batched(b, places, k)
+    plane = [*x.dims[:2], b.times(x.dims[2:])]
+    zeros = b.scalar(0, x.dtype, [*x.dims[:2], b.times(b.sizes(size))])
+    made = b.op("scatter_elements", zeros, b.reshape(places, plane), b.reshape(x, plane), axis=2)
+    return b.reshape(made, sizes)

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One op of torch's test database, in one type and mode: how the backend's results compare with eager's."""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+
+import torch
+from torch.utils import _pytree as pytree
+
+from weft.torch import reports
+from weft.torch.backend import Graphs, Options
+from weft.torch.table import decompositions
+
+warnings.simplefilter("ignore")
+torch.set_num_threads(1)
+
+#: their values are drawn; weft draws others than eager
+RANDOM = {"bernoulli", "normal", "nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d",
+          "nn.functional.alpha_dropout", "nn.functional.feature_alpha_dropout", "nn.functional.rrelu", "rand_like",
+          "randn_like", "randint_like", "randint", "randn", "uniform", "exponential", "multinomial", "cauchy", "geometric",
+          "log_normal", "nn.functional.fractional_max_pool2d", "nn.functional.fractional_max_pool3d",
+          "nn.functional.multi_head_attention_forward", "pca_lowrank", "svd_lowrank"}
+#: their values are whatever was in memory
+EMPTY = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted", "resize_",
+         "resize_as_"}
+OPTIONS = Options(freeze=False)
+#: shapes and strides of results as torch traced them; some of its formulas lay results otherwise than eager does, and
+#: then a compiled graph has to follow the formula
+TRACED: set[tuple] = set()
+
+
+@functools.cache
+def ops() -> dict:
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    return {op.name + (f".{op.variant_test_name}" if op.variant_test_name else ""): op for op in op_db}
+
+
+def check(name: str, dtype_name: str, mode: str, most: int) -> dict:
+    op, dtype = ops()[name], getattr(torch, dtype_name)
+    supported = op.supported_dtypes("cpu")
+    if dtype not in supported or mode == "backward" and not (
+            op.supports_autograd and dtype in op.supported_backward_dtypes("cpu")):
+        return {"status": "unsupported"}
+    try:
+        torch.manual_seed(0)
+        samples = list(op.sample_inputs("cpu", dtype, requires_grad=mode == "backward"))
+    except Exception as problem:
+        return {"status": "eager-fails", "detail": str(problem)[:200]}
+    if len(samples) > most:  # spread over all kinds of samples
+        samples = [samples[i * (len(samples) - 1) // (most - 1)] for i in range(most)] if most > 1 else samples[:1]
+    missing, answers = set(), []
+    for i, sample in enumerate(samples):
+        answer = check_sample(op, name, sample, mode)
+        answers.append(answer["status"])
+        if answer["status"] == "wrong":
+            return {"status": "wrong", "detail": f"sample {i}: {answer['detail']}"[:600]}
+        missing |= set(answer.get("ops", ()))
+    for status in ("untraceable", "missing"):
+        if status in answers:
+            return {"status": status, "ops": sorted(missing), "of": len(answers),
+                    "right": answers.count("right") + answers.count("random")}
+    kinds = set(answers) - {"eager-fails"}
+    return {"status": kinds.pop() if len(kinds) == 1 else "right" if kinds else "eager-fails"}
+
+
+def check_sample(op, name: str, sample, mode: str) -> dict:
+    leaves, spec = pytree.tree_flatten((sample.input, sample.args, sample.kwargs))
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+
+    def function(*tensors):
+        values = list(leaves)
+        for i, tensor in zip(places, tensors):
+            values[i] = tensor
+        first, args, kwargs = pytree.tree_unflatten(values, spec)
+        made = op.op(first, *args, **kwargs)
+        if sample.output_process_fn_grad is not None and mode == "backward":
+            made = sample.output_process_fn_grad(made)
+        return made
+
+    tensors = [leaves[i] for i in places]
+    try:
+        want = evaluate(function, fresh(tensors), mode)
+    except Exception as problem:
+        return {"status": "eager-fails", "detail": str(problem)[:200]}
+    reports.clear()
+    TRACED.clear()
+    try:
+        got = evaluate(traced(function, mode), fresh(tensors), mode)
+    except Exception as problem:
+        kind = type(problem).__name__
+        if any(r.whole for r in reports) and kind in ("RuntimeError", "BindingError"):
+            return {"status": "wrong", "detail": f"{kind}: {problem}"}
+        return {"status": "untraceable", "ops": [f"trace: {kind}: {str(problem).strip().splitlines()[0][:80] if str(problem).strip() else ''}"]}
+    random = name in RANDOM or op.name in RANDOM or bool(sample.kwargs.get("dropout_p"))
+    difference = compare(got, want, values=not random and op.name not in EMPTY)
+    if difference:
+        return {"status": "wrong", "detail": difference}
+    eager = {f"{o} ({r.reasons[o]})" if r.reasons.get(o, "no lowering") != "no lowering" else o
+             for r in reports for o in r.eager if o in r.reasons}
+    if eager:
+        return {"status": "missing", "ops": sorted(eager)}
+    return {"status": "random" if random else "right"}
+
+
+def fresh(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Copies that lie as the originals do."""
+    made = []
+    for t in tensors:
+        copy = t.detach()
+        if t.layout is torch.strided and not t.is_quantized and not t.is_conj() and not t.is_neg():
+            whole = torch.as_strided(copy, (copy.untyped_storage().nbytes() // max(1, copy.element_size()),), (1,), 0)
+            copy = torch.as_strided(whole.clone(), t.shape, t.stride(), t.storage_offset())
+        else:
+            copy = copy.clone()
+        made.append(copy.requires_grad_(t.requires_grad))
+    return made
+
+
+def traced(function, mode: str):
+    from torch._functorch.aot_autograd import aot_function
+    from torch._functorch.partitioners import min_cut_rematerialization_partition
+
+    def compiler(kind):
+        def compile_graph(gm, _):
+            for n in gm.graph.find_nodes(op="output")[0].args[0]:
+                value = n.meta.get("val") if isinstance(n, torch.fx.Node) else None
+                if isinstance(value, torch.Tensor) and mode != "dynamic":
+                    TRACED.add((tuple(value.shape), tuple(value.stride())))
+            with torch.utils._python_dispatch._disable_current_modes():
+                return Graphs(None, gm, kind, OPTIONS).compile()
+
+        return compile_graph
+
+    return aot_function(function, fw_compiler=compiler("forward"), bw_compiler=compiler("backward"),
+                        inference_compiler=compiler("inference"), decompositions=decompositions(),
+                        partition_fn=min_cut_rematerialization_partition, keep_inference_input_mutations=True,
+                        dynamic=mode == "dynamic")
+
+
+def evaluate(function, tensors: list[torch.Tensor], mode: str) -> list[torch.Tensor]:
+    """Results, then the tensors that were given (they may have been written to), then gradients of them."""
+    torch.manual_seed(0)
+    if mode != "backward":
+        with torch.no_grad():
+            made = outputs(function(*tensors))
+        return made + tensors
+    made = outputs(function(*tensors))
+    roots = [t for t in made if t.requires_grad]
+    given = [t for t in tensors if t.requires_grad]
+    if not roots:
+        return [t.detach() for t in made]
+    torch.manual_seed(1)
+    seeds = [torch.randn_like(t) if t.dtype.is_floating_point else torch.ones_like(t) for t in roots]
+    grads = torch.autograd.grad(roots, given, seeds, allow_unused=True)
+    return [t.detach() for t in made] + [g for g in grads if g is not None]
+
+
+def outputs(made) -> list[torch.Tensor]:
+    return [t for t in pytree.tree_leaves(made) if isinstance(t, torch.Tensor)]
+
+
+def compare(got: list[torch.Tensor], want: list[torch.Tensor], values: bool) -> str | None:
+    """What differs, or None."""
+    if len(got) != len(want):
+        return f"{len(got)} results instead of {len(want)}"
+    for k, (g, w) in enumerate(zip(got, want)):
+        if g.dtype != w.dtype or g.shape != w.shape:
+            return f"result {k}: {g.dtype} {tuple(g.shape)} instead of {w.dtype} {tuple(w.shape)}"
+        if g.layout is not torch.strided:
+            continue
+        strides = [(a, b) for n, a, b in zip(w.shape, g.stride(), w.stride()) if n > 1 and a != b]
+        if strides and w.numel() and (tuple(g.shape), g.stride()) not in TRACED:
+            return f"result {k}: strides {g.stride()} instead of {w.stride()}"
+        if values and w.numel():
+            far = distance(g, w)
+            if far:
+                return f"result {k}: {far}"
+    return None
+
+
+def distance(g: torch.Tensor, w: torch.Tensor) -> str | None:
+    if w.dtype.is_complex:
+        return distance(torch.view_as_real(g.resolve_conj()), torch.view_as_real(w.resolve_conj()))
+    if not w.dtype.is_floating_point:
+        wrong = int((g != w).sum())
+        return f"{wrong} of {w.numel()} integers differ" if wrong else None
+    relative = {torch.float64: 1e-6, torch.float32: 1e-4, torch.bfloat16: 2e-2, torch.float16: 4e-3}[w.dtype]
+    g, w = g.double(), w.double()
+    finite = torch.isfinite(w)
+    top = float(w[finite].abs().max()) if finite.any() else 0.0
+    close = torch.isclose(g, w, rtol=relative, atol=relative * min(max(top, 1e-2), 1e6) * 0.1, equal_nan=True)
+    if bool(close.all()):
+        return None
+    at = int((~close).flatten().nonzero()[0])
+    return (f"{int((~close).sum())} of {w.numel()} numbers differ: {float(g.flatten()[at]):.6g} instead of "
+            f"{float(w.flatten()[at]):.6g} (largest {top if math.isfinite(top) else 'inf':.3g})")

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frozen weights are watched: whoever changes one finds the change in the next call."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+import torch
+from conftest import compiled, same
+from torch import nn
+
+from weft.torch import reports
+from weft.torch.freeze import MOST_CHANGES
+
+
+@pytest.fixture
+def linear() -> nn.Linear:
+    return nn.Linear(4, 4).eval()
+
+
+@pytest.fixture
+def x() -> torch.Tensor:
+    return torch.randn(2, 4)
+
+
+@torch.no_grad()
+def test_changes_are_seen(linear, x, call):
+    run = compiled(linear, call)
+    same(run(x), linear(x))
+    assert reports[0].pieces[0].frozen == 2
+    linear.weight.add_(1)
+    same(run(x), linear(x))
+    linear.weight = nn.Parameter(torch.randn(4, 4))
+    same(run(x), linear(x))
+    linear.load_state_dict({name: value * 2 for name, value in linear.state_dict().items()})
+    same(run(x), linear(x))
+    assert len(reports) >= 3
+
+
+@torch.no_grad()
+def test_weights_that_keep_changing_become_arguments(linear, x, call):
+    run = compiled(linear, call)
+    for _ in range(MOST_CHANGES + 5):
+        same(run(x), linear(x))
+        linear.bias.add_(1)
+    assert len(reports) == MOST_CHANGES + 2
+    assert reports[-1].pieces[0].frozen == 0
+
+
+@torch.no_grad()
+def test_not_frozen(linear, x, call):
+    run = compiled(linear, call, options={"freeze": False})
+    same(run(x), linear(x))
+    linear.weight.data.add_(1)  # moves no counter
+    same(run(x), linear(x))
+    assert len(reports) == 1 and reports[0].pieces[0].frozen == 0
+
+
+@torch.no_grad()
+def test_buffers(x, call):
+    norm = nn.BatchNorm1d(4).eval()
+    run = compiled(norm, call)
+    same(run(x), norm(x))
+    norm.running_mean.add_(1)
+    same(run(x), norm(x))
+
+
+def test_buffers_in_training(call):
+    ours, theirs = nn.BatchNorm1d(4).train(), nn.BatchNorm1d(4).train()
+    run, x = compiled(ours, call), torch.randn(8, 4)
+    for _ in range(3):
+        run(x).sum().backward()
+        theirs(x).sum().backward()
+    same([ours.running_mean, ours.running_var, ours.num_batches_tracked],
+         [theirs.running_mean, theirs.running_var, theirs.num_batches_tracked])
+
+
+@torch.no_grad()
+def test_transposed_and_sliced_weights(x, call):
+    class Odd(nn.Module):
+        def __init__(self):
+            super().__init__()
+            whole = torch.randn(6, 9)
+            self.register_buffer("turned", torch.randn(5, 4).t())
+            self.register_buffer("part", whole[1:5, 2:7])
+
+        def forward(self, x):
+            return x @ self.turned, x @ self.part
+
+    model = Odd()
+    same(compiled(model, call)(x), model(x))
+
+
+@torch.no_grad()
+def test_shared_by_threads(linear, x):
+    """Threads call while the weights change; each result is that of some weights that there were."""
+    run = compiled(linear)
+    run(x)
+    wrong = []
+
+    def work():
+        for _ in range(200):
+            got = run(x)
+            base = got - before
+            if not torch.allclose(base, base[0, 0].round().expand_as(base), atol=1e-4):
+                wrong.append(base)
+
+    before = linear(x)
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for t in threads:
+        t.start()
+    for _ in range(2):
+        linear.bias.add_(1)
+    for t in threads:
+        t.join()
+    assert not wrong
+    same(run(x), linear(x))
+
+
+def test_weights_made_in_inference_mode(x, call):
+    with torch.inference_mode():
+        linear = nn.Linear(4, 4).eval()
+        run = compiled(linear, call)
+        same(run(x), linear(x))
+        linear.weight.add_(1)
+        same(run(x), linear(x))
+
+
+@torch.no_grad()
+def test_let_go(linear, x):
+    """A plan of old weights does not keep them."""
+    import gc
+    import weakref
+
+    run = compiled(linear)
+    run(x)
+    old = weakref.ref(linear.weight)
+    linear.weight = nn.Parameter(torch.randn(4, 4))
+    run(x)
+    reports.clear()
+    gc.collect()
+    assert old() is None
