@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from . import (  # noqa: F401 - each registers its ops
-    attention, backward, creation, elementwise, indices, normalisation, pairs, products, random, reductions, shapes, windows)
+    attention, backward, creation, elementwise, indices, normalisation, pairs, pooling, products,
+    random, reductions, shapes, windows)
 from .registry import TABLE, Refuse
 
 __all__ = ["TABLE", "Refuse"]

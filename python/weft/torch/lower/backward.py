@@ -7,8 +7,9 @@ import torch
 
 
 from .build import result_sizes, value_of
+from .pooling import along_axis, pool_options
 from .registry import Refuse, lower
-from .windows import batched, per_axis, pool_options
+from .windows import batched, per_axis
 
 
 @lower("convolution_backward")
@@ -51,9 +52,10 @@ def weight_gradient(b, image, grad, w, stride, padding, dilation, groups):
     return b.cut(made, w.dims)
 
 
-@lower("max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward")
-def max_pool_backward(b, n, dy, x, kernel, stride, padding, dilation, ceil, places):
-    k = int(n.target._opname[8])
+@lower("max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward", "adaptive_max_pool2d_backward",
+       "adaptive_max_pool3d_backward")
+def max_pool_backward(b, n, dy, x, *args):
+    k, places = int(n.target._opname.split("_pool")[1][0]), args[-1]
     sizes = x.dims
     x, dy, places = (batched(b, v, k) for v in (x, dy, places))
     flat = lambda v: b.reshape(v, [*v.dims[:2], b.times(v.dims[2:])])  # noqa: E731
@@ -82,19 +84,6 @@ def avg_pool_backward(b, n, dy, x, kernel, stride, padding, ceil, count_pad, div
     columns = b.reshape(columns, [dy.dims[0], b.times([dy.dims[1], taps]), out[0] * out[1]])
     return b.reshape(b.op("col2im", columns, dtype=dy.dtype, sizes=x.dims, kernel=o["kernel"], stride=o["stride"],
                           pad=o["pad"]), sizes)
-
-
-@lower("_adaptive_avg_pool2d_backward")
-def adaptive_backward(b, n, dy, x):
-    sizes = x.dims
-    x, dy = batched(b, x, 2), batched(b, dy, 2)
-    inner, outer = b.static_all(x.dims[2:]), b.static_all(dy.dims[2:])
-    if any(o == 0 or i % o for i, o in zip(inner, outer)):
-        raise Refuse("windows of several sizes")
-    step = [i // o for i, o in zip(inner, outer)]
-    dy = b.op("div", dy, b.like(dy, float(step[0] * step[1])))
-    parts = [*dy.dims[:2], outer[0], step[0], outer[1], step[1]]
-    return b.reshape(b.along(dy, parts, [0, 1, 2, 4]), sizes)
 
 
 # --- resize
@@ -133,15 +122,6 @@ def resize_backward(b, n, dy, out, size, *args):
         weights = b.cast(b.constant(matrix), made.dtype)
         made = along_axis(b, made, weights, 2 + a)
     return b.cast(made, dy.dtype)
-
-
-def along_axis(b, x, matrix, axis: int):
-    """x with its axis multiplied by matrix [old, new]."""
-    perm = [a for a in range(x.rank) if a != axis] + [axis]
-    turned = b.transpose(x, perm)
-    rows = b.reshape(turned, [b.times(turned.dims[:-1]), turned.dims[-1]])
-    made = b.reshape(b.op("matmul", rows, matrix), [*turned.dims[:-1], matrix.dims[1]])
-    return b.transpose(made, [perm.index(a) for a in range(x.rank)])
 
 
 @lower("slice_backward", "select_backward")

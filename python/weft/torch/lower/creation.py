@@ -51,7 +51,9 @@ def arange(b, n, *args, **kwargs):
 
 def _line(b, dtype, sizes, start, step):
     """start + i * step, in f64 where a rounding could be seen."""
-    whole = all(isinstance(v, int) or not isinstance(v, float) for v in (start, step))
+    if dtype not in FLOATS:  # ATen makes integers of both first
+        start, step = (int(v) if isinstance(v, float) else v for v in (start, step))
+    whole = not any(isinstance(v, float) for v in (start, step))
     wide = dtype if whole and dtype not in FLOATS else I64 if whole else F64
     x = b.iota(wide, sizes, 0)
     if not (isinstance(step, (int, float)) and step == 1):

@@ -131,6 +131,13 @@ def angle_unit(b, n, x):
     return b.binary("mul", b.cast(x, dtype), factor, dtype, x.dims)
 
 
+@lower("angle")
+def angle(b, n, x):
+    x = b.cast(x, result_dtype(n))
+    made = b.select(b.op("lt", x, b.like(x, 0)), b.like(x, math.pi), b.like(x, 0))
+    return b.select(b.op("is_nan", x), x, made)
+
+
 @lower("sinc")
 def sinc(b, n, x):
     x = b.cast(x, result_dtype(n))

@@ -12,7 +12,7 @@ import math
 import torch
 
 from ..dtypes import BOOL, FLOATS, I64, U8, WEFT_DTYPES
-from .build import result_dtype, result_sizes, value_of
+from .build import result_dtype, result_sizes, used_results, value_of
 from .registry import Refuse, lower, named
 from .shapes import bounds, raw
 
@@ -37,6 +37,8 @@ def scalar_axes(b, *xs):
 @lower("gather")
 def gather(b, n, x, axis, index, **_):
     sizes = result_sizes(b, n)
+    if any(b.known(s) == 0 for s in sizes):
+        return b.scalar(0, x.dtype, sizes)
     axis = b.axis(x, axis)
     x, index = scalar_axes(b, x, index)
     return b.reshape(b.op("gather_elements", x, b.cast(index, I64), axis=axis), sizes)
@@ -137,10 +139,23 @@ def _scatter(b, x, axis, places, value, form, sizes):
 
 @lower("scatter_reduce.two")
 def scatter_reduce(b, n, x, axis, places, source, reduce, *, include_self=True):
+    return reduce_into(b, n, x, b.axis(x, axis), places, source, reduce, include_self)
+
+
+@lower("index_reduce")
+def index_reduce(b, n, x, axis, places, source, reduce, *, include_self=True):
+    axis = b.axis(x, axis)
+    (x,) = scalar_axes(b, x)
+    places = b.positive(b.flat(places), x.dims[axis])
+    part = [*x.dims[:axis], places.dims[0], *x.dims[axis + 1:]]
+    return reduce_into(b, n, x, axis, b.along(places, part, [axis]), b.reshape(source, part), reduce, include_self)
+
+
+def reduce_into(b, n, x, axis, places, source, reduce, include_self):
     sizes = result_sizes(b, n)
     form = {"sum": "add", "prod": "mul", "mean": "add", "amax": "max", "amin": "min"}[reduce]
-    if x.dtype == BOOL or reduce == "mean" and x.dtype not in FLOATS:
-        raise Refuse(f"scatter_reduce {reduce} of integers")
+    if x.dtype == BOOL:
+        raise Refuse("accumulation of bool")
     if not include_self:
         neutral = {"add": 0, "mul": 1, "max": -math.inf, "min": math.inf}[form]
         if x.dtype not in FLOATS and form in ("max", "min"):
@@ -151,7 +166,54 @@ def scatter_reduce(b, n, x, axis, places, source, reduce, *, include_self=True):
     if reduce != "mean":
         return made
     count = _scatter(b, b.like(x, 1 if include_self else 0), axis, places, 1, "add", sizes)
-    return b.op("div", made, b.op("max", count, b.like(count, 1)))
+    return b.op("div" if x.dtype in FLOATS else "floor_div", made, b.op("max", count, b.like(count, 1)))
+
+
+@lower("put")
+def put(b, n, x, places, source, accumulate=False):
+    if x.dtype == BOOL and accumulate:
+        raise Refuse("accumulation of bool")
+    flat = b.flat(x)
+    places = b.positive(b.flat(places), flat.dims[0])
+    made = b.op("scatter_elements", flat, places, b.flat(source), axis=0, form="add" if accumulate else "none")
+    return b.reshape(made, x.dims)
+
+
+@lower("masked_scatter")
+def masked_scatter(b, n, x, mask, source):
+    """The source's elements in order where the mask is true: the count of true ones so far says which."""
+    sizes = result_sizes(b, n)
+    x, mask = b.bcast(x, sizes), b.flat(b.bcast(mask, sizes))
+    which = b.op("cumsum", b.cast(mask, I64), axis=0, exclusive=1)
+    picked = b.op("gather", b.flat(source), which, axis=0)
+    return b.reshape(b.select(mask, picked, b.flat(x)), sizes)
+
+
+@lower("_embedding_bag_forward_only", "_embedding_bag")
+def embedding_bag(b, n, table, index, offsets, scale_by_count=False, mode=0, sparse=False, weights=None,
+                  include_last=False, padding=-1):
+    """Rows of the table added to their bags; which bag follows from where each begins."""
+    if used_results(n) - {0} or mode == 2 or index.rank != 1:
+        raise Refuse("the indices of a bag, or its largest")
+    value = value_of(n)[0]
+    bags, width = b.sizes(value.shape)
+    if include_last:
+        offsets = b.slice(offsets, 0, 0, bags)
+    wide = b.wide(b.op("gather", table, index, axis=0))
+    if weights is not None:
+        wide = b.op("mul", wide, b.along(b.cast(weights, wide.dtype), wide.dims, [0]))
+    counts = b.scalar(1, wide.dtype, index.dims)
+    if padding is not None and padding >= 0:
+        kept = b.op("ne", index, b.like(index, padding))
+        counts = b.cast(kept, wide.dtype)
+        wide = b.select(b.along(kept, wide.dims, [0]), wide, b.like(wide, 0))
+    bag = b.op("search_sorted", b.cast(offsets, I64), b.iota(I64, index.dims, 0), form="right")
+    bag = b.unsqueeze(b.op("sub", bag, b.like(bag, 1)), 1)
+    made = b.op("scatter_nd", b.scalar(0, wide.dtype, [bags, width]), bag, wide, form="add")
+    if mode == 1:
+        count = b.op("scatter_nd", b.scalar(0, wide.dtype, [bags]), bag, counts, form="add")
+        made = b.op("div", made, b.along(b.op("max", count, b.like(count, 1)), made.dims, [0]))
+    return [b.cast(made, table.dtype), None, None, None]
 
 
 @lower("index_add", "index_copy", "index_fill.int_Scalar", "index_fill.int_Tensor")
@@ -242,8 +304,6 @@ def scatter_places(b, x, source, places: torch.Tensor):
 
 @lower("searchsorted.Tensor", "bucketize.Tensor", "bucketize.Scalar", "searchsorted.Scalar")
 def search_sorted(b, n, x, y, *, out_int32=False, right=False, side=None, sorter=None):
-    if sorter is not None:
-        raise Refuse("a sorter")
     right = right or side == "right"
     bucketize = n.target._opname == "bucketize"
     if bucketize:
@@ -251,6 +311,8 @@ def search_sorted(b, n, x, y, *, out_int32=False, right=False, side=None, sorter
     sizes = result_sizes(b, n)
     if not hasattr(y, "raw"):
         y = b.scalar(y, x.dtype)
+    if sorter is not None:
+        x = b.op("gather_elements", x, sorter, axis=x.rank - 1)
     common = WEFT_DTYPES[torch.promote_types(*[_dtype_of(v) for v in (x, y)])]
     x, y = b.cast(x, common), b.cast(y, common)
     if x.rank == 1 and y.rank != 1:

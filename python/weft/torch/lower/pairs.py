@@ -58,7 +58,8 @@ def div_mode(b, n, x, y, rounding_mode="floor"):
     if rounding_mode == "floor":
         return b.binary("floor_div", x, y, dtype, sizes)
     if dtype in FLOATS:
-        return b.op("trunc", b.binary("div", x, y, dtype, sizes))
+        wide = F32 if dtype in HALVES else dtype
+        return b.cast(b.op("trunc", b.binary("div", x, y, wide, sizes)), dtype)
     return b.binary("div", x, y, dtype, sizes)
 
 

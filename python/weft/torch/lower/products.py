@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import math
+
+import torch
+
 from ..dtypes import BOOL, F32, HALVES
-from .build import result_dtype, result_sizes
+from .build import result_dtype, result_sizes, used_results
 from .registry import Refuse, lower, named
 
 
@@ -65,6 +69,55 @@ def linear(b, n, x, w, bias=None):
 
 @lower("linalg_det", "_linalg_det")
 def det(b, n, x):
-    if n.target is named("_linalg_det"):
+    made = b.op("det", x)
+    if n.target is not named("_linalg_det"):
+        return made
+    if used_results(n) - {0}:
         raise Refuse("a factorization")
-    return b.op("det", x)
+    return [made, None, None]
+
+
+@lower("_trilinear")
+def trilinear(b, n, x, y, z, expand_x, expand_y, expand_z, summed, unroll=1):
+    """The sum of products of three operands, each with axes of extent 1 put in."""
+    def opened(v, axes):
+        for axis in sorted(axes):
+            v = b.unsqueeze(v, axis)
+        return v
+
+    x, y, z = opened(x, expand_x), opened(y, expand_y), opened(z, expand_z)
+    sizes = [next((d for d in dims if b.known(d) != 1), 1) for dims in zip(x.dims, y.dims, z.dims)]
+    product = b.op("mul", b.op("mul", b.bcast(b.wide(x), sizes), b.bcast(b.wide(y), sizes)), b.bcast(b.wide(z), sizes))
+    return b.cast(b.op("sum", product, axes=sorted(summed)), result_dtype(n))
+
+
+@lower("_cdist_forward")
+def cdist(b, n, x, y, order, _):
+    sizes = result_sizes(b, n)
+    whole = [*sizes, x.dims[-1]]
+    gap = b.op("sub", b.bcast(b.unsqueeze(x, x.rank - 1), whole), b.bcast(b.unsqueeze(y, y.rank - 2), whole))
+    return length(b, gap, float(order))
+
+
+@lower("_pdist_forward")
+def pdist(b, n, x, order=2):
+    i, j = torch.triu_indices(*[b.static(x.dims[0], "a number of points")] * 2, offset=1)
+    if i.numel() == 0:
+        return b.scalar(0, x.dtype, [0])
+    first, second = (b.op("gather", x, b.constant(v.contiguous()), axis=0) for v in (i, j))
+    return length(b, b.op("sub", first, second), float(order))
+
+
+def length(b, gap, order: float):
+    """The norm along the last axis."""
+    axes, size = [gap.rank - 1], b.op("abs", gap)
+    if order == 0:
+        return b.op("sum", b.cast(b.op("ne", gap, b.like(gap, 0)), gap.dtype), axes=axes)
+    if order == 1:
+        return b.op("sum", size, axes=axes)
+    if order == 2:
+        return b.op("sqrt", b.op("sum", b.op("mul", gap, gap), axes=axes))
+    if math.isinf(order):
+        return b.op("max", (made := b.op("reduce_max", size, axes=axes)), b.like(made, 0))
+    total = b.op("sum", b.op("pow", size, b.like(size, order)), axes=axes)
+    return b.op("pow", total, b.like(total, 1 / order))

@@ -6,6 +6,8 @@ torch.manual_seed repeats what a compiled graph draws; the numbers are others th
 
 from __future__ import annotations
 
+import math
+
 from ..dtypes import BOOL, F32, FLOATS, I64
 from .build import result_dtype, result_sizes, value_of
 from .registry import Refuse, lower
@@ -91,3 +93,62 @@ def randperm(b, n, count, **_):
         raise Refuse("a permutation of more than 1024 elements")
     _, places = b.op("sort", draw(b, "rand_uniform", [length]), axis=0)
     return b.cast(places, result_dtype(n))
+
+
+@lower("normal.Tensor_float", "normal.float_Tensor", "normal.Tensor_Tensor", "normal.float_float")
+def normal_of(b, n, mean, deviation=1.0, *_, **__):
+    dtype, sizes = result_dtype(n), result_sizes(b, n)
+    z = draw(b, "rand_normal", sizes)
+    wide = b.op("add", b.op("mul", z, b.operand(deviation, F32, sizes)), b.operand(mean, F32, sizes))
+    return b.cast(wide, dtype)
+
+
+def _open_uniform(b, sizes):
+    """Numbers in (0, 1): the middles of the steps of a 24-bit number."""
+    u = draw(b, "rand_uniform", sizes)
+    return b.op("add", u, b.like(u, 2.0**-25))
+
+
+@lower("cauchy")
+def cauchy(b, n, x, median=0.0, sigma=1.0, **_):
+    angle = b.op("sub", _open_uniform(b, x.dims), b.scalar(0.5, F32, x.dims))
+    made = b.op("tan", b.op("mul", angle, b.like(angle, math.pi)))
+    made = b.op("add", b.op("mul", made, b.like(made, float(sigma))), b.like(made, float(median)))
+    return b.cast(made, result_dtype(n))
+
+
+@lower("log_normal")
+def log_normal(b, n, x, mean=1.0, deviation=2.0, **_):
+    z = draw(b, "rand_normal", x.dims, mean=float(mean), deviation=float(deviation))
+    return b.cast(b.op("exp", z), result_dtype(n))
+
+
+@lower("geometric")
+def geometric(b, n, x, p, **_):
+    if p >= 1:
+        return b.scalar(1, result_dtype(n), x.dims)
+    u = b.op("log", _open_uniform(b, x.dims))
+    return b.cast(b.op("ceil", b.op("mul", u, b.like(u, 1 / math.log1p(-float(p))))), result_dtype(n))
+
+
+@lower("multinomial")
+def multinomial(b, n, x, samples, replacement=False, **_):
+    weights = b.op("log", b.cast(x, F32))
+    if replacement or samples == 1:
+        if b.step is None:
+            b.step = b.g.param(I64, [])
+        b.streams += 1
+        return b.op("multinomial", weights, b.step, seed=SEED, stream=b.streams, samples=samples)
+    noise = b.op("neg", b.op("log", b.op("neg", b.op("log", _open_uniform(b, x.dims)))))
+    return b.op("top_k", b.op("add", weights, noise), axis=x.rank - 1, k=samples)[1]
+
+
+@lower("rrelu_with_noise_functional")
+def rrelu(b, n, x, noise, low=0.125, high=1 / 3, training=False, *_, **__):
+    if not training:
+        slope = b.like(x, (float(low) + float(high)) / 2)
+        return [b.select(b.op("lt", x, b.like(x, 0)), b.op("mul", x, slope), x), noise]
+    slope = draw(b, "rand_uniform", x.dims, low=float(low), high=float(high))
+    below = b.op("le", x, b.like(x, 0))
+    slope = b.cast(b.select(below, slope, b.like(slope, 1)), x.dtype)
+    return [b.op("mul", x, slope), slope]

@@ -104,15 +104,18 @@ def logsumexp(b, n, x, axes, keep=False):
 # --- moments
 
 def moments(b, n, x, axes, correction, keep):
-    """The mean and the variance. A fraction as correction, or one that leaves no divisor, is refused."""
+    """The mean and the variance."""
     if x.dtype not in FLOATS:
         raise Refuse("the variance of integers")
     correction = 1 if correction is None else correction
-    if correction != int(correction) or correction < 0:
-        raise Refuse(f"a correction of {correction}")
-    axes = axes_of(b, x, axes)
-    return (b.op("variance", x, axes=axes, keepdims=int(keep), correction=int(correction)),
-            b.op("mean", x, axes=axes, keepdims=int(keep)))
+    axes, keep = axes_of(b, x, axes), int(keep)
+    mean = b.op("mean", x, axes=axes, keepdims=keep)
+    if correction == int(correction) and correction >= 0:
+        return b.op("variance", x, axes=axes, keepdims=keep, correction=int(correction)), mean
+    spread = b.op("variance", x, axes=axes, keepdims=keep)
+    count = b.extent(b.times([x.dims[a] for a in axes]), x.dtype)
+    divisor = b.op("max", b.op("sub", count, b.scalar(float(correction), x.dtype)), b.scalar(0, x.dtype))
+    return b.op("mul", spread, b.bcast(b.op("div", count, divisor), spread.dims)), mean
 
 
 @lower("var.correction", "std.correction", "var_mean.correction", "std_mean.correction", "var", "std", "var.dim",
@@ -268,3 +271,23 @@ def renorm(b, n, x, order, axis, most):
     factor = b.op("div", b.like(norm, float(most)), b.op("add", norm, b.like(norm, 1e-7)))
     factor = b.select(b.op("gt", norm, b.like(norm, float(most))), factor, b.like(norm, 1))
     return b.cast(b.op("mul", wide, b.bcast(factor, wide.dims)), x.dtype)
+
+
+@lower("histc")
+def histc(b, n, x, bins=100, low=0, high=0):
+    """Counts in bins of equal width, which include the right end of the last."""
+    if x.dtype not in FLOATS:
+        raise Refuse("a histogram of integers")
+    x = b.flat(x)
+    if low == high:
+        ends = [b.op("reduce_min", x, axes=[0]), b.op("reduce_max", x, axes=[0])]
+        flat = b.op("eq", *ends)
+        ends = [b.select(flat, b.op(op, e, b.like(e, 1)), e) for op, e in zip(("sub", "add"), ends)]
+    else:
+        ends = [b.scalar(float(v), x.dtype) for v in (low, high)]
+    first, last = (b.bcast(e, x.dims) for e in ends)
+    at = b.op("mul", b.op("div", b.op("sub", x, first), b.op("sub", last, first)), b.like(x, bins))
+    inside = b.op("and", b.op("ge", x, first), b.op("le", x, last))
+    at = b.op("min", b.cast(at, I64), b.scalar(bins - 1, I64, x.dims))
+    at = b.select(inside, at, b.like(at, bins))  # an index that lies outside adds nothing
+    return b.op("scatter_elements", b.scalar(0, x.dtype, [bins]), at, b.like(x, 1), axis=0, form="add")

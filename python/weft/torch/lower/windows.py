@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions, pooling, and what reads between elements."""
+"""Convolutions, columns of windows, and what reads between elements."""
 
 from __future__ import annotations
 
-import math
-
-from ..dtypes import FLOATS, I64
-from .build import result_sizes, used_results, value_of
+from ..dtypes import FLOATS
+from .build import result_sizes
 from .registry import Refuse, lower
 
 
@@ -35,68 +33,6 @@ def convolution(b, n, x, w, bias, stride, padding, dilation, transposed, out_pad
 def batched(b, x, spatial: int):
     """x with the axes of batch and channels; ATen lets the batch be missing."""
     return x if x.rank == spatial + 2 else b.reshape(x, [1] * (spatial + 2 - x.rank) + list(x.dims))
-
-
-@lower("max_pool2d_with_indices", "max_pool3d_with_indices", "max_pool1d_with_indices", "max_pool2d", "max_pool3d",
-       "max_pool1d")
-def max_pool(b, n, x, kernel, stride=(), padding=(0,), dilation=(1,), ceil=False):
-    name = n.target._opname
-    k = int(name[8])
-    both = name.endswith("indices")
-    sizes = b.sizes((value_of(n)[0] if both else value_of(n)).shape)
-    options = pool_options(k, kernel, stride, padding, dilation, ceil)
-    x = batched(b, x, k)
-    y = b.reshape(b.op("max_pool", x, **options), sizes)
-    if not both:
-        return y
-    if used_results(n) <= {0}:
-        return [y, None]
-    places = b.op("max_pool_index", x, **options)  # over all of x; ATen counts within a plane
-    plane = b.operand(b.times(x.dims[2:]), I64, places.dims)
-    return [y, b.reshape(b.op("mod", places, plane), sizes)]
-
-
-def pool_options(k, kernel, stride, padding, dilation, ceil) -> dict:
-    kernel = per_axis(kernel, k)
-    stride = kernel if isinstance(stride, (list, tuple)) and not stride or stride is None else per_axis(stride, k)
-    return dict(kernel=kernel, stride=stride, pad=per_axis(padding, k) * 2, dilation=per_axis(dilation, k),
-                ceil=int(ceil))
-
-
-@lower("avg_pool1d", "avg_pool2d", "avg_pool3d")
-def avg_pool(b, n, x, kernel, stride=(), padding=(0,), ceil=False, count_pad=True, divisor=None):
-    k, sizes = int(n.target._opname[8]), result_sizes(b, n)
-    if x.dtype not in FLOATS:
-        raise Refuse("a mean of integers")
-    options = pool_options(k, kernel, stride, padding, (1,), ceil)
-    del options["dilation"]
-    x = batched(b, x, k)
-    if divisor is None:
-        return b.reshape(b.op("mean_pool", x, count_pad=int(count_pad), **options), sizes)
-    if ceil:
-        raise Refuse("a divisor with windows rounded up")
-    # all taps count, on padding too: the mean over a padded x, times the taps, over the divisor
-    before = [0, 0] + options["pad"][:k]
-    wide = b.op("pad", b.wide(x), b.scalar(0, b.wide(x).dtype), pad=before * 2)
-    mean = b.op("mean_pool", wide, kernel=options["kernel"], stride=options["stride"])
-    made = b.op("mul", mean, b.like(mean, math.prod(options["kernel"]) / divisor))
-    return b.reshape(b.cast(made, x.dtype), sizes)
-
-
-@lower("_adaptive_avg_pool2d", "adaptive_avg_pool1d", "_adaptive_avg_pool3d")
-def adaptive_avg_pool(b, n, x, _):
-    """Windows that all have one size: where the result's extents divide x's."""
-    k = {"1": 1, "2": 2, "3": 3}[n.target._opname.removeprefix("_")[17]]
-    sizes = result_sizes(b, n)
-    whole = batched(b, x, k)
-    inner, outer = whole.dims[2:], sizes[-k:]
-    if all(b.known(s) == 1 for s in outer):
-        return b.reshape(b.op("mean", whole, axes=list(range(2, k + 2)), keepdims=1), sizes)
-    inner, outer = b.static_all(inner), b.static_all(outer)
-    if any(o == 0 or i % o for i, o in zip(inner, outer)):
-        raise Refuse("windows of several sizes")
-    step = [i // o for i, o in zip(inner, outer)]
-    return b.reshape(b.op("mean_pool", whole, kernel=step, stride=step), sizes)
 
 
 @lower("im2col")
@@ -180,14 +116,3 @@ def grid_sample(b, n, x, grid, mode, padding, corners):
     form = ("linear", "nearest", "cubic")[mode]
     border = ("zeros", "edge", "reflect")[padding]
     return b.op("grid_sample", x, grid, form=form, border=border, corners=int(corners))
-
-
-@lower("max_unpool2d", "max_unpool3d")
-def max_unpool(b, n, x, places, size, *_):
-    """Elements put at their places in planes of zeros."""
-    k, sizes = int(n.target._opname[10]), result_sizes(b, n)
-    x, places = batched(b, x, k), batched(b, places, k)
-    plane = [*x.dims[:2], b.times(x.dims[2:])]
-    zeros = b.scalar(0, x.dtype, [*x.dims[:2], b.times(b.sizes(size))])
-    made = b.op("scatter_elements", zeros, b.reshape(places, plane), b.reshape(x, plane), axis=2)
-    return b.reshape(made, sizes)
