@@ -12,6 +12,7 @@ from torch.utils import _pytree as pytree
 
 from weft.torch import reports
 from weft.torch.backend import Graphs, Options
+from weft.torch.sizes import hint_of
 from weft.torch.table import decompositions
 
 warnings.simplefilter("ignore")
@@ -169,8 +170,8 @@ def traced(function, mode: str):
         def compile_graph(gm, _):
             for n in gm.graph.find_nodes(op="output")[0].args[0]:
                 value = n.meta.get("val") if isinstance(n, torch.fx.Node) else None
-                if isinstance(value, torch.Tensor) and mode != "dynamic":
-                    TRACED.add((tuple(value.shape), tuple(value.stride())))
+                if isinstance(value, torch.Tensor):
+                    TRACED.add((tuple(map(hint_of, value.shape)), tuple(map(hint_of, value.stride()))))
             with torch.utils._python_dispatch._disable_current_modes():
                 return Graphs(None, gm, kind, OPTIONS).compile()
 
@@ -195,7 +196,7 @@ def evaluate(function, tensors: list[torch.Tensor], mode: str) -> list[torch.Ten
     if not roots:
         return [t.detach() for t in made]
     torch.manual_seed(1)
-    seeds = [torch.randn_like(t) if t.dtype.is_floating_point else torch.ones_like(t) for t in roots]
+    seeds = [torch.randn(t.shape, dtype=t.dtype) for t in roots]  # the same whatever the strides
     grads = torch.autograd.grad(roots, given, seeds, allow_unused=True)
     return [t.detach() for t in made] + [g for g in grads if g is not None]
 
@@ -233,7 +234,7 @@ def distance(g: torch.Tensor, w: torch.Tensor) -> str | None:
     g, w = g.double(), w.double()
     finite = torch.isfinite(w)
     top = float(w[finite].abs().max()) if finite.any() else 0.0
-    close = torch.isclose(g, w, rtol=relative, atol=relative * min(max(top, 1e-2), 1e6) * 0.1, equal_nan=True)
+    close = torch.isclose(g, w, rtol=relative, atol=relative * min(max(top, 0.1), 1e6) * 0.1, equal_nan=True)
     if bool(close.all()):
         return None
     at = int((~close).flatten().nonzero()[0])

@@ -125,7 +125,7 @@ class Assemble:
         self.inner, self.recipe = inner, translation.results
         self.random = any(i.kind == "step" for i in translation.inputs)
         self.sizes = [translation.solver.formula([r.value]) if r.kind == "size" else None for r in self.recipe]
-        self.shapes = [Shapes([r.value], translation.solver) if r.kind == "expand" else None for r in self.recipe]
+        self.views = [view_formula(r, translation.solver) if r.kind == "view" else None for r in self.recipe]
 
     def __call__(self, args: list) -> list:
         results = [self._before(r, k, args) for k, r in enumerate(self.recipe)]
@@ -135,8 +135,8 @@ class Assemble:
         for k, r in enumerate(self.recipe):
             if r.kind == "output":
                 results[k] = outputs[r.index]
-            elif r.kind == "expand":
-                results[k] = outputs[r.index].expand(results[k])
+            elif r.kind == "view" and r.base == "output":
+                results[k] = view(outputs[r.index], results[k])
         return results
 
     def _before(self, r: Result, k: int, args: list):
@@ -145,9 +145,20 @@ class Assemble:
             return args[r.index]
         if r.kind == "size":
             return self.sizes[k](args)[0]
-        if r.kind == "expand":
-            return self.shapes[k].of(args)[0][0]
+        if r.kind == "view":
+            numbers = self.views[k](args)
+            return view(args[r.index], numbers) if r.base == "argument" else numbers
         return r.value
+
+
+def view_formula(r: Result, solver) -> Callable:
+    """The extents, strides and offset of a view, for the arguments of a call."""
+    return solver.formula([*r.value.shape, *r.value.stride(), r.offset])
+
+
+def view(base: torch.Tensor, numbers: Sequence[int]) -> torch.Tensor:
+    rank = len(numbers) // 2
+    return base.as_strided(numbers[:rank], numbers[rank:-1], base.storage_offset() + numbers[-1])
 
 
 def plain(translation: Translation) -> bool:

@@ -66,20 +66,12 @@ def _text(e: sympy.Expr) -> str:
     raise Refuse(f"the stride {e}")
 
 
-def repeated_axes(shape: Sequence, stride: Sequence) -> list[int]:
-    """Axes along which one element stands for all: of more than one element, and with a stride of 0."""
-    return [a for a, (n, s) in enumerate(zip(shape, stride)) if not is_symbolic(s) and int(s) == 0 and
-            (is_symbolic(n) or int(n) != 1)]
-
-
 def overlaps(shape: Sequence, stride: Sequence) -> bool:
-    """May two elements share a place? Then no result can be written so. Axes of stride 0 aside."""
+    """May two elements share a place? Then no result can be written so."""
     reach = 0
     axes = [a for a in range(len(shape)) if is_symbolic(shape[a]) or int(shape[a]) > 1]
     for a in sorted(axes, key=lambda a: hint_of(stride[a])):
         step = hint_of(stride[a])
-        if step == 0:
-            continue
         if step <= reach:
             return True
         reach += step * (hint_of(shape[a]) - 1)

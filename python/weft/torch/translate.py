@@ -8,8 +8,10 @@ the graph tells everything that has to run in eager; if that is nothing, the gra
 
 from __future__ import annotations
 
+import collections
 import ctypes as C
 import dataclasses
+import math
 import operator
 
 import torch
@@ -18,10 +20,10 @@ from .. import _c
 from ..errors import Error
 from . import dtypes
 from .dtypes import WEFT_DTYPES
-from .layouts import layout_text, overlaps, repeated_axes
+from .layouts import layout_text, overlaps
 from .lower import TABLE, Refuse
 from .lower.build import Build
-from .sizes import Sizes, Solver
+from .sizes import Sizes, Solver, hint_of, is_symbolic
 
 COPY_IN_PLACE = torch.ops.aten.copy_.default
 
@@ -40,9 +42,11 @@ class Input:
 class Result:
     """How a result of the FX graph comes about."""
 
-    kind: str  #: "output" of the plan, "expand" of one, "argument", "size", or "value": the object itself
+    kind: str  #: "output" of the plan, "argument", "view" of one of these, "size", or "value": the object itself
     index: int = -1  #: of an output or argument
-    value: object = None  #: of a size: the SymInt; of an expand: the fake tensor
+    value: object = None  #: of a size: the SymInt; of a view: the fake tensor
+    base: str = ""  #: of a view: "output" or "argument"
+    offset: object = 0  #: of a view: of its first element, in elements from the base's
 
 
 class Opaque:
@@ -252,12 +256,14 @@ class _Translator:
 
     def results(self) -> tuple[list[Result], list, list]:
         out = next(n for n in self.gm.graph.nodes if n.op == "output").args[0]
-        results, values, nodes, place = [], [], [], {}
-        for o in out if isinstance(out, (tuple, list)) else [out]:
-            results.append(self.result(o, values, nodes, place))
-        return results, values, nodes
+        out = list(out) if isinstance(out, (tuple, list)) else [out]
+        self.wanted = collections.Counter(view_root(o) for o in out if isinstance(o, torch.fx.Node))
+        self.wanted.update(o for o in out if isinstance(o, torch.fx.Node) and view_root(o) is not o)
+        self.places: dict[torch.fx.Node, int] = {}
+        self.nodes, self.values = [], []
+        return [self.result(o) for o in out], self.values, self.nodes
 
-    def result(self, o, values: list, nodes: list, place: dict) -> Result:
+    def result(self, o) -> Result:
         if not isinstance(o, torch.fx.Node):
             return Result("value", value=o)
         value = o.meta.get("val")
@@ -267,23 +273,36 @@ class _Translator:
             return Result("argument", self.holders.index(o))
         if isinstance(value, torch.SymInt):
             return Result("size", value=value)
-        node = self.env[o]
-        if not isinstance(value, torch.Tensor) or isinstance(node, Opaque):
-            if o not in self.refused:
-                self.refused[o] = "a result that is no tensor" if not isinstance(value, torch.Tensor) else node.reason
+        if not isinstance(value, torch.Tensor):
+            self.refused.setdefault(o, "a result that is no tensor")
             return Result("value")
-        if overlaps(value.shape, value.stride()):
-            self.refused[o] = "a result whose elements overlap"
-            return Result("value")
-        repeated, whole = repeated_axes(value.shape, value.stride()), value
-        if o not in place:
-            for axis in repeated:  # one element is computed, torch repeats it
-                node = self.build.slice(node, axis, 0, 1)
-                value = value.narrow(axis, 0, 1)
-            place[o] = len(nodes)
-            nodes.append(node)
-            values.append(value)
-        return Result("expand", place[o], whole) if repeated else Result("output", place[o])
+        root = view_root(o)
+        if root is not o and root not in self.updated:
+            whole = root.meta["val"]
+            offset = value.storage_offset() - whole.storage_offset()
+            if root.op == "placeholder":
+                return Result("view", self.holders.index(root), value, "argument", offset)
+            if root.op == "call_function" and self.worth_whole(root, value, whole) and self.output(root):
+                return Result("view", self.places[root], value, "output", offset)
+        return Result("output", self.places[o]) if self.output(o) else Result("value")
+
+    def worth_whole(self, root: torch.fx.Node, value: torch.Tensor, whole: torch.Tensor) -> bool:
+        """Is a view made of the whole value, as eager makes it? Not if it is the only result that shows a part of it,
+        and a small one: then nothing else of it need be computed."""
+        return self.wanted[root] > 1 or repeated(value) or 2 * elements(value) > elements(whole)
+
+    def output(self, o: torch.fx.Node) -> bool:
+        """Makes a node an output of the plan, once. False if it cannot be one, and then it is refused."""
+        if o in self.places:
+            return True
+        value, node = o.meta["val"], self.env[o]
+        if isinstance(node, Opaque) or overlaps(value.shape, value.stride()):
+            self.refused.setdefault(o, node.reason if isinstance(node, Opaque) else "a result whose elements overlap")
+            return False
+        self.places[o] = len(self.nodes)
+        self.nodes.append(node)
+        self.values.append(value)
+        return True
 
     def own(self, node, value: torch.Tensor, seen: set[int]):
         """A node that no other result is and that is neither input nor constant, so that it can have a layout."""
@@ -314,3 +333,32 @@ class _Translator:
             self.inputs.append(Input("step", len(self.holders), dtypes.I64))
         if returned:
             self.graph.returns(returned, updated)
+
+
+def view_root(n: torch.fx.Node) -> torch.fx.Node:
+    """The node whose memory a node shows in eager: itself, unless it is a view of the same type."""
+    dtype = getattr(n.meta.get("val"), "dtype", None)
+    root = n
+    while root.op == "call_function":
+        target = root.target
+        if target is operator.getitem and isinstance(root.args[0], torch.fx.Node):
+            source = root.args[0]
+            if not (isinstance(source.target, torch._ops.OpOverload) and source.target.is_view):
+                break
+            root = source.args[0]
+        elif isinstance(target, torch._ops.OpOverload) and target.is_view and isinstance(root.args[0], torch.fx.Node):
+            root = root.args[0]
+        else:
+            break
+    return root if getattr(root.meta.get("val"), "dtype", None) == dtype else n
+
+
+def elements(value: torch.Tensor) -> int:
+    """How many there were when the graph was traced."""
+    return math.prod(hint_of(size) for size in value.shape)
+
+
+def repeated(value: torch.Tensor) -> bool:
+    """Does one element stand for several?"""
+    return any(not is_symbolic(s) and int(s) == 0 and (is_symbolic(n) or int(n) != 1)
+               for n, s in zip(value.shape, value.stride()))
