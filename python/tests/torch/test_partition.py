@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ops that weft lacks: plans around them, one warning that names them, and the same results."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+import torch
+from conftest import check, compiled, same
+from torch import nn
+
+from weft.torch import reports
+from weft.torch.partition import WeftGraphWarning
+
+pytestmark = pytest.mark.filterwarnings("ignore:weft runs a part")
+
+
+@pytest.fixture(autouse=True)
+def allowed(clean):
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", WeftGraphWarning)
+        yield
+
+
+def mixed(x, y):
+    a = (x @ y).relu() * 2 + 1
+    b = torch.linalg.inv_ex(a + 10 * torch.eye(a.shape[0]))[0]
+    c = torch.special.airy_ai(b)
+    return (c @ y.t()).sigmoid().sum(0) - 3, a
+
+
+def test_one_warning_names_all(call):
+    with pytest.warns(WeftGraphWarning) as caught:
+        check(mixed, (torch.randn(4, 5), torch.randn(5, 4)), call=call, rtol=1e-3, atol=1e-4)
+    assert len(caught) == 1
+    text = str(caught[0].message)
+    assert "linalg_inv_ex" in text and "special_airy_ai" in text
+    report = reports[0]
+    assert len(report.pieces) == 2 and not report.whole
+    assert set(report.eager) == {"linalg_inv_ex.default", "special_airy_ai.default"}
+    assert "airy" in str(report)
+
+
+def test_small_pieces_stay_in_eager():
+    with pytest.warns(WeftGraphWarning):
+        check(lambda x: torch.special.airy_ai(x + 1) * 2, (torch.randn(4),))
+    assert not reports[0].pieces and reports[0].eager["add.Tensor"] == 1
+
+
+def test_dynamic_pieces():
+    with pytest.warns(WeftGraphWarning):
+        check(mixed, *[(torch.randn(n, 5), torch.randn(5, n)) for n in (4, 3, 6)], dynamic=True, rtol=1e-3, atol=1e-4)
+
+
+def test_frozen_weights_of_pieces():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Linear(4, 8), nn.Linear(8, 4)
+
+        def forward(self, x):
+            return self.b(torch.special.airy_ai(self.a(x).relu() * 2)).relu() * 3
+
+    model, x = Model().eval(), torch.randn(2, 4)
+    run = compiled(model)
+    with torch.no_grad(), pytest.warns(WeftGraphWarning):
+        same(run(x), model(x))
+        assert [p.frozen for p in reports[0].pieces] == [2, 2]
+        model.b.weight.mul_(2)
+        same(run(x), model(x))
+
+
+def test_mutation_beside_eager_ops(call):
+    def f(x, y):
+        y.add_(x.relu() * 2 + 1)
+        return torch.special.airy_ai(x) + y * 2 - 1
+
+    with pytest.warns(WeftGraphWarning):
+        check(f, (torch.randn(3, 4), torch.randn(3, 4)), call=call)
+
+
+def test_backward():
+    x = torch.randn(4, 4, requires_grad=True)
+    y = x.detach().clone().requires_grad_()
+
+    def f(t):
+        return torch.logcumsumexp((t * 2).sin() + 1, 0).relu().sum()
+
+    with pytest.warns(WeftGraphWarning):
+        compiled(f)(x).backward()
+    f(y).backward()
+    same(x.grad, y.grad)
+
+
+def test_data_dependent_sizes():
+    def f(x):
+        found = torch.nonzero(x > 0)
+        return found.float() * 2 + 1, x.relu() * 3 - 1
+
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True), pytest.warns(WeftGraphWarning):
+        check(f, (torch.randn(4, 5),), (torch.randn(4, 5),))
+
+
+def test_complex_numbers():
+    def f(x):
+        return torch.fft.rfft(x * 2 + 1).abs().relu() * 3 - 1
+
+    with pytest.warns(WeftGraphWarning):
+        check(f, (torch.randn(4, 8),), rtol=1e-4, atol=1e-4)
+
+
+def test_meta_tensors_run_in_eager():
+    run = compiled(lambda x: x * 2 + 1)
+    with torch.no_grad(), pytest.warns(WeftGraphWarning, match="device meta"):
+        assert run(torch.empty(3, device="meta")).shape == (3,)
+
+
+def test_unknown_options_are_named():
+    with pytest.raises(Exception, match="no option freez"):
+        compiled(lambda x: x + 1, options={"freez": True})(torch.ones(2))
+    with pytest.raises(Exception, match='outputs is "pool" or "torch"'):
+        compiled(lambda x: x + 1, options={"outputs": "numpy"})(torch.ones(2))

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training: losses and gradients beside eager's."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+from conftest import compiled, same
+from torch import nn
+from torch.nn import functional as F
+
+from weft.torch import reports
+
+
+class WithLoss(nn.Module):
+    def __init__(self, *layers: nn.Module, pooled: bool = False):
+        super().__init__()
+        self.net, self.pooled = nn.Sequential(*layers), pooled
+
+    def forward(self, x, y):
+        out = self.net(x)
+        return F.cross_entropy(out.mean((2, 3)) if self.pooled else out, y)
+
+
+class Layer(nn.Module):
+    """One layer of a transformer."""
+
+    def __init__(self, causal: bool):
+        super().__init__()
+        self.embed, self.qkv, self.out = nn.Embedding(50, 32), nn.Linear(32, 96), nn.Linear(32, 32)
+        self.norm, self.mlp = nn.LayerNorm(32), nn.Sequential(nn.Linear(32, 64), nn.GELU(), nn.Linear(64, 50))
+        self.causal = causal
+
+    def forward(self, ids, y):
+        x = self.embed(ids)
+        n, length, d = x.shape
+        q, k, v = self.qkv(x).view(n, length, 3, 4, d // 4).permute(2, 0, 3, 1, 4).unbind(0)
+        a = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal).transpose(1, 2).reshape(n, length, d)
+        return F.cross_entropy(self.mlp(self.norm(x + self.out(a))).flatten(0, 1), y.flatten())
+
+
+def mlp():
+    return WithLoss(nn.Linear(64, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 10)), (
+        torch.randn(32, 64), torch.randint(0, 10, (32,)))
+
+
+def convolutions(groups: int):
+    layers = (nn.Conv2d(3, 16, 3, 2, 1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(3, 2, 1),
+              nn.Conv2d(16, 16, 3, padding=1, groups=groups), nn.SiLU(), nn.ConvTranspose2d(16, 16, 3, 2, 1, groups=groups),
+              nn.GroupNorm(4, 16), nn.AvgPool2d(3, 2, 1), nn.Upsample(scale_factor=2, mode="bilinear"), nn.Conv2d(16, 10, 1))
+    return WithLoss(*layers, pooled=True), (torch.randn(4, 3, 32, 32), torch.randint(0, 10, (4,)))
+
+
+def transformer(causal: bool):
+    return Layer(causal), (torch.randint(0, 50, (2, 8)), torch.randint(0, 50, (2, 8)))
+
+
+MODELS = {"mlp": mlp, "convolutions": lambda: convolutions(1), "groups": lambda: convolutions(4),
+          "depthwise": lambda: convolutions(16), "transformer": lambda: transformer(False),
+          "causal": lambda: transformer(True)}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_gradients(name, call):
+    model, arguments = MODELS[name]()
+    twin = copy.deepcopy(model)
+    double = copy.deepcopy(model).double()
+    got = compiled(model, call)(*arguments)
+    got.backward()
+    want = twin(*arguments)
+    want.backward()
+    double(*[a.double() if a.is_floating_point() else a for a in arguments]).backward()
+    same(got.detach(), want.detach())
+    assert all(r.whole for r in reports) and {r.kind for r in reports} == {"forward", "backward"}
+    for (key, ours), theirs, truth in zip(model.named_parameters(), twin.parameters(), double.parameters()):
+        error = float((ours.grad - truth.grad).norm())
+        assert error <= 3 * float((theirs.grad - truth.grad).norm()) + 1e-6 * float(truth.grad.norm()) + 1e-8, key
+    for ours, theirs in zip(model.buffers(), twin.buffers()):
+        same(ours, theirs)
+
+
+@pytest.mark.parametrize("name", ["mlp", "convolutions", "causal"])
+def test_loss_curves(name):
+    """Twenty steps of an optimizer: the same losses."""
+    model, arguments = MODELS[name]()
+    twin = copy.deepcopy(model)
+    losses = []
+    for m, run in ((model, compiled(model)), (twin, twin)):
+        optimizer = torch.optim.SGD(m.parameters(), lr=0.05)
+        losses.append([])
+        for _ in range(20):
+            optimizer.zero_grad()
+            loss = run(*arguments)
+            loss.backward()
+            optimizer.step()
+            losses[-1].append(float(loss.detach()))
+    torch.testing.assert_close(torch.tensor(losses[0]), torch.tensor(losses[1]), rtol=1e-4, atol=1e-5)
+    assert losses[0][-1] < losses[0][0]
+
+
+def test_dropout():
+    model = nn.Sequential(nn.Linear(64, 64), nn.Dropout(0.5))
+    run, x = compiled(model), torch.randn(128, 64)
+    torch.manual_seed(3)
+    first = run(x)
+    kept = float((first != 0).float().mean())
+    assert abs(kept - 0.5) < 0.05
+    torch.testing.assert_close(first[first != 0], (2 * model[0](x))[first != 0], rtol=1e-5, atol=1e-5)
+    first.sum().backward()
+    want = 2 * (first != 0).float().sum(0)
+    torch.testing.assert_close(model[0].bias.grad, want)
+    assert not torch.equal(run(x), first)
+    torch.manual_seed(3)
+    assert torch.equal(run(x), first)
+
+
+def test_accumulated_gradients(call):
+    model, arguments = mlp()
+    twin = copy.deepcopy(model)
+    run = compiled(model, call)
+    for _ in range(3):
+        run(*arguments).backward()
+        twin(*arguments).backward()
+    for ours, theirs in zip(model.parameters(), twin.parameters()):
+        same(ours.grad, theirs.grad, rtol=1e-4, atol=1e-6)
+
+
+def test_dynamic_batch():
+    model, _ = mlp()
+    twin = copy.deepcopy(model)
+    run = compiled(model, dynamic=True)
+    for n in (4, 9, 2):
+        arguments = torch.randn(n, 64), torch.randint(0, 10, (n,))
+        got, want = run(*arguments), twin(*arguments)
+        same(got.detach(), want.detach())
+        got.backward(), want.backward()
+    for ours, theirs in zip(model.parameters(), twin.parameters()):
+        same(ours.grad, theirs.grad, rtol=1e-4, atol=1e-6)
+    assert len(reports) == 2
+
+
+def test_autocast():
+    model, arguments = mlp()
+    twin = copy.deepcopy(model)
+    with torch.autocast("cpu", torch.bfloat16):
+        got, want = compiled(model)(*arguments), twin(*arguments)
+    got.backward(), want.backward()
+    same(got.detach(), want.detach(), rtol=2e-2, atol=2e-2)
+    for ours, theirs in zip(model.parameters(), twin.parameters()):
+        assert float((ours.grad - theirs.grad).norm()) <= 0.05 * float(theirs.grad.norm()) + 1e-4
