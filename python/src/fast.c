@@ -3,29 +3,25 @@
  *
  *   Call(list) -> list: compares weights, reads arguments, empties the list, runs the plan, returns new tensors
  *
- * Python's limited API of 3.10 and no header of torch's: tensors are read and made through the table of C functions that
- * the type torch.Tensor carries as a capsule (DLPack 1.3), and weights are compared by identity and by the getter of
- * torch.Tensor._version. Functions of libweft come as addresses from the library that Python has loaded, so this module
- * links to nothing.
+ * Python's limited API of 3.10 and no header of torch's: tensors are read and made through the table of C functions
+ * that the type torch.Tensor carries as a capsule (DLPack 1.3), and weights are compared by identity and by the getter
+ * of torch.Tensor._version. Functions of libweft come as addresses from the library that Python has loaded, so this
+ * module links to nothing.
  *
- * Results lie in memory of a pool (pool.h). All else is guarded by the GIL, which is let go around weft_run; callers that
- * come meanwhile take another execution. What this call cannot do (an argument that lies otherwise than the plan wants) it
- * leaves to the function `other`, before anything was touched. */
-#define Py_LIMITED_API 0x030A0000
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+ * Results lie in memory of a pool (pool.h). All else is guarded by the GIL, which is let go around weft_run; callers
+ * that come meanwhile take another execution. What this call cannot do (an argument that lies otherwise than the plan
+ * wants) it leaves to the function `other`, before anything was touched. */
+#include "fast.h"
+
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <structmember.h>
-#include <weft/base.h>
 
 #include "dlpack.h"
-#include "pool.h"
 
-/* --- what setup() was given ------------------------------------------------------------------------------------------ */
+/* --- what setup() was given --------------------------------------------------------------------------------------- */
 
-struct weft_execution;
 static struct {
     int (*execution_create)(const void *plan, struct weft_execution **ret_execution);
     void (*execution_destroy)(struct weft_execution *);
@@ -39,13 +35,7 @@ static PyObject *version_attribute; /* torch.Tensor._version, as the type has it
 static descrgetfunc version_get;
 static PyObject *call_type;
 
-/* --- outputs --------------------------------------------------------------------------------------------------------- */
-
-struct output {
-    struct weft_tensor like; /* without data */
-    size_t bytes;
-    struct pool *pool;
-};
+/* --- outputs ------------------------------------------------------------------------------------------------------ */
 
 /* A result without contents; NULL with an exception. */
 static struct dl_managed *output_make(struct output *o)
@@ -56,36 +46,7 @@ static struct dl_managed *output_make(struct output *o)
     return made;
 }
 
-/* --- the callable ----------------------------------------------------------------------------------------------------- */
-
-struct input { Py_ssize_t argument; int32_t dtype; };
-struct weight { Py_ssize_t argument; PyObject *tensor; long long version; };
-enum result_kind { RESULT_OUTPUT, RESULT_ARGUMENT, RESULT_VALUE };
-struct result { enum result_kind kind; Py_ssize_t index; PyObject *value; };
-
-/* An execution of the plan, with what is bound to it. */
-struct runner {
-    struct runner *next;
-    struct weft_execution *execution;
-    struct weft_tensor *bound; /* by input */
-    struct dl_managed **made;  /* by output */
-};
-
-typedef struct {
-    PyObject_HEAD
-    char boxed;          /* _boxed_call: it takes one list */
-    PyObject *plan;      /* keeps the plan alive */
-    const void *plan_address;
-    PyObject *other;     /* called with the list where this call cannot serve */
-    PyObject *stale;     /* called with the list when a weight has changed */
-    PyObject *forward;   /* called instead, once it is set */
-    struct input *inputs;
-    struct output *outputs;
-    struct weight *weights;
-    struct result *results;
-    Py_ssize_t input_count, output_count, weight_count, result_count;
-    struct runner *free;
-} Call;
+/* --- the callable ------------------------------------------------------------------------------------------------- */
 
 static void runner_free(struct runner *r)
 {
@@ -397,78 +358,9 @@ static void call_free(PyObject *self)
     Py_DECREF(type);
 }
 
-/* --- making one ------------------------------------------------------------------------------------------------------- */
+/* --- making one --------------------------------------------------------------------------------------------------- */
 
-static int read_inputs(Call *c, PyObject *tuple)
-{
-    for (Py_ssize_t i = 0; i < PyTuple_Size(tuple); i++, c->input_count++)
-        if (!PyArg_ParseTuple(PyTuple_GetItem(tuple, i), "ni", &c->inputs[i].argument, &c->inputs[i].dtype))
-            return -1;
-    return 0;
-}
-
-static int read_outputs(Call *c, PyObject *tuple)
-{
-    for (Py_ssize_t i = 0; i < PyTuple_Size(tuple); i++) {
-        struct output *o = &c->outputs[i];
-        PyObject *extents, *strides;
-        if (!PyArg_ParseTuple(PyTuple_GetItem(tuple, i), "iO!O!", &o->like.dtype, &PyTuple_Type, &extents,
-                              &PyTuple_Type, &strides))
-            return -1;
-        o->like.rank = (int32_t)PyTuple_Size(extents);
-        if (o->like.rank > WEFT_MAX_RANK || PyTuple_Size(strides) != o->like.rank)
-            return PyErr_Format(PyExc_ValueError, "output %zd has %d extents", i, o->like.rank), -1;
-        int64_t last = 0;
-        int empty = 0;
-        for (int a = 0; a < o->like.rank; a++) {
-            o->like.extent[a] = PyLong_AsLongLong(PyTuple_GetItem(extents, a));
-            o->like.stride[a] = PyLong_AsLongLong(PyTuple_GetItem(strides, a));
-            last += (o->like.extent[a] - 1) * o->like.stride[a];
-            empty |= o->like.extent[a] == 0;
-        }
-        if (PyErr_Occurred())
-            return -1;
-        const int64_t bytes = empty ? 0 : (last + 1) * (weft_dl_types[o->like.dtype].bits / 8);
-        o->bytes = bytes > 0 ? (size_t)bytes : 1;
-        o->pool = pool_create();
-        if (!o->pool)
-            return PyErr_NoMemory(), -1;
-        c->output_count++;
-    }
-    return 0;
-}
-
-static int read_weights(Call *c, PyObject *tuple)
-{
-    for (Py_ssize_t i = 0; i < PyTuple_Size(tuple); i++, c->weight_count++) {
-        struct weight *w = &c->weights[i];
-        if (!PyArg_ParseTuple(PyTuple_GetItem(tuple, i), "nOL", &w->argument, &w->tensor, &w->version))
-            return -1;
-        Py_INCREF(w->tensor);
-    }
-    return 0;
-}
-
-static int read_results(Call *c, PyObject *tuple)
-{
-    for (Py_ssize_t i = 0; i < PyTuple_Size(tuple); i++, c->result_count++) {
-        struct result *r = &c->results[i];
-        int kind;
-        if (!PyArg_ParseTuple(PyTuple_GetItem(tuple, i), "inO", &kind, &r->index, &r->value))
-            return -1;
-        r->kind = (enum result_kind)kind;
-        Py_INCREF(r->value);
-        if (r->kind == RESULT_OUTPUT && (r->index < 0 || r->index >= c->output_count))
-            return PyErr_Format(PyExc_ValueError, "result %zd is output %zd of %zd", i, r->index, c->output_count), -1;
-    }
-    return 0;
-}
-
-/* make(plan, address, inputs, outputs, results, weights, other, stale) -> Call; tuples of
- *   inputs   (argument, dtype)
- *   outputs  (dtype, extents, strides)
- *   results  (kind, index, value)
- *   weights  (argument, tensor, version) */
+/* make(plan, address, inputs, outputs, results, weights, other, stale) -> Call; tuples as call_read has them */
 static PyObject *make(PyObject *module, PyObject *args)
 {
     (void)module;
@@ -486,14 +378,7 @@ static PyObject *make(PyObject *module, PyObject *args)
     Py_INCREF(other), c->other = other;
     Py_INCREF(stale), c->stale = stale;
     c->plan_address = (const void *)(uintptr_t)address;
-    c->inputs = calloc((size_t)PyTuple_Size(inputs) + 1, sizeof *c->inputs);
-    c->outputs = calloc((size_t)PyTuple_Size(outputs) + 1, sizeof *c->outputs);
-    c->results = calloc((size_t)PyTuple_Size(results) + 1, sizeof *c->results);
-    c->weights = calloc((size_t)PyTuple_Size(weights) + 1, sizeof *c->weights);
-    if (!c->inputs || !c->outputs || !c->results || !c->weights)
-        PyErr_NoMemory();
-    if (PyErr_Occurred() || read_inputs(c, inputs) || read_outputs(c, outputs) || read_results(c, results) ||
-        read_weights(c, weights)) {
+    if (call_read(c, inputs, outputs, results, weights) != 0) {
         Py_DECREF(c);
         return NULL;
     }
@@ -535,7 +420,8 @@ static PyMemberDef call_members[] = {
 static PyType_Slot call_slots[] = {{Py_tp_dealloc, call_free},   {Py_tp_call, call},
                                    {Py_tp_traverse, call_traverse}, {Py_tp_clear, call_break},
                                    {Py_tp_methods, call_methods}, {Py_tp_members, call_members}, {0, NULL}};
-static PyType_Spec call_spec = {"weft._fast.Call", sizeof(Call), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, call_slots};
+static PyType_Spec call_spec = {"weft._fast.Call", sizeof(Call), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+                                call_slots};
 static PyMethodDef methods[] = {{"make", make, METH_VARARGS, "A plan as a callable of one list of tensors."},
                                 {"setup", setup, METH_VARARGS, "Says where torch's and libweft's functions are."},
                                 {NULL, NULL, 0, NULL}};

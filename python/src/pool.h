@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool.h: memory for results that goes back to a pool when the tensor dies, so that the next call finds its pages mapped.
+/* pool.h: memory for results that goes back to a pool when the tensor dies: the next call finds its pages mapped.
  *
  * A tensor may die on any thread, and after Python has ended: a pool has a lock of its own and needs no GIL. */
 #ifndef WEFT_POOL_H

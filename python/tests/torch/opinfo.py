@@ -48,7 +48,7 @@ def full_name(op) -> str:
     return op.name + (f".{op.variant_test_name}" if op.variant_test_name else "")
 
 
-# --- a shard -----------------------------------------------------------------------------------------------------------
+# --- a shard
 
 def shard(samples: int) -> None:
     """Reads lines "op dtype mode" and answers each with a line of JSON."""
@@ -129,7 +129,7 @@ def run(args) -> None:
                 if answer["status"] != "unsupported":
                     results[" ".join(question)] = answer
                 if args.verbose or answer["status"] in ("wrong", "crash", "time"):
-                    print(" ".join(question), answer["status"], answer.get("detail", ""), answer.get("ops", ""), flush=True)
+                    print(*question, answer["status"], answer.get("detail", ""), answer.get("ops", ""), flush=True)
                 if questions.qsize() % 200 == 0:
                     print(f"{total - questions.qsize()}/{total}", flush=True)
 
@@ -142,7 +142,7 @@ def run(args) -> None:
     summary(results)
 
 
-# --- results -----------------------------------------------------------------------------------------------------------
+# --- results
 
 def summary(results: dict[str, dict]) -> None:
     by_mode = collections.defaultdict(collections.Counter)
@@ -189,7 +189,8 @@ def accept(args) -> int:
         print("missing.json may only shrink; newly missing: " + ", ".join(new))
         return 1
     rest = {q: ops for q, ops in (known or {}).items() if q not in results}
-    MISSING.write_text(json.dumps(dict(sorted({**rest, **found}.items())), indent=0) + "\n")
+    entries = [f"{json.dumps(q)}: {json.dumps(ops)}" for q, ops in sorted({**rest, **found}.items())]
+    MISSING.write_text("{\n" + ",\n".join(entries) + "\n}\n")
     return 0
 
 

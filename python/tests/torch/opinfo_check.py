@@ -21,8 +21,8 @@ torch.set_num_threads(1)
 #: their values are drawn; weft draws others than eager
 RANDOM = {"bernoulli", "normal", "nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d",
           "nn.functional.alpha_dropout", "nn.functional.feature_alpha_dropout", "nn.functional.rrelu", "rand_like",
-          "randn_like", "randint_like", "randint", "randn", "uniform", "exponential", "multinomial", "cauchy", "geometric",
-          "log_normal", "nn.functional.fractional_max_pool2d", "nn.functional.fractional_max_pool3d",
+          "randn_like", "randint_like", "randint", "randn", "uniform", "exponential", "multinomial", "cauchy",
+          "geometric", "log_normal", "nn.functional.fractional_max_pool2d", "nn.functional.fractional_max_pool3d",
           "nn.functional.multi_head_attention_forward", "pca_lowrank", "svd_lowrank"}
 #: their values are whatever was in memory
 EMPTY = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted", "resize_",
@@ -97,7 +97,8 @@ def check_sample(op, name: str, sample, mode: str) -> dict:
         kind = type(problem).__name__
         if any(r.whole for r in reports) and kind in ("RuntimeError", "BindingError"):
             return {"status": "wrong", "detail": f"{kind}: {problem}"}
-        return {"status": "untraceable", "ops": [f"trace: {kind}: {str(problem).strip().splitlines()[0][:80] if str(problem).strip() else ''}"]}
+        text = (str(problem).strip().splitlines() or [""])[0]
+        return {"status": "untraceable", "ops": [f"trace: {kind}: {text[:80]}"]}
     if op.name in TIES and len(want) > len(tensors):
         got, want = ([by_place(op.name, sample, t) for t in made] for made in (got, want))
     random = name in RANDOM or op.name in RANDOM or bool(sample.kwargs.get("dropout_p"))
@@ -143,8 +144,10 @@ def nearer(function, tensors: list[torch.Tensor], got: list[torch.Tensor], want:
             return False
         finite = torch.isfinite(t) & torch.isfinite(w)
         ours, theirs = ((v.double() - t)[finite].abs() for v in (g, w))
-        if ours.numel() and float(ours.max()) > 2 * float(theirs.max()) + torch.finfo(w.dtype).eps * float(t[finite].abs().max()):
-            return False
+        if ours.numel():
+            rounding = torch.finfo(w.dtype).eps * float(t[finite].abs().max())
+            if float(ours.max()) > 2 * float(theirs.max()) + rounding:
+                return False
     return True
 
 

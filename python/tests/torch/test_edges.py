@@ -64,7 +64,8 @@ def test_size_as_result():
 
 
 def test_size_as_number():
-    check(lambda x: x * x.shape[0] + torch.arange(x.shape[1]), *[(torch.randn(n, 4 * n),) for n in (3, 5)], dynamic=True)
+    check(lambda x: x * x.shape[0] + torch.arange(x.shape[1]), *[(torch.randn(n, 4 * n),) for n in (3, 5)],
+          dynamic=True)
 
 
 def test_sliced_concat():

@@ -48,8 +48,9 @@ def mlp():
 
 def convolutions(groups: int):
     layers = (nn.Conv2d(3, 16, 3, 2, 1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(3, 2, 1),
-              nn.Conv2d(16, 16, 3, padding=1, groups=groups), nn.SiLU(), nn.ConvTranspose2d(16, 16, 3, 2, 1, groups=groups),
-              nn.GroupNorm(4, 16), nn.AvgPool2d(3, 2, 1), nn.Upsample(scale_factor=2, mode="bilinear"), nn.Conv2d(16, 10, 1))
+              nn.Conv2d(16, 16, 3, padding=1, groups=groups), nn.SiLU(),
+              nn.ConvTranspose2d(16, 16, 3, 2, 1, groups=groups), nn.GroupNorm(4, 16), nn.AvgPool2d(3, 2, 1),
+              nn.Upsample(scale_factor=2, mode="bilinear"), nn.Conv2d(16, 10, 1))
     return WithLoss(*layers, pooled=True), (torch.randn(4, 3, 32, 32), torch.randint(0, 10, (4,)))
 
 

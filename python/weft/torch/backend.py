@@ -50,7 +50,8 @@ class Options:
         return made
 
 
-def weft(model: torch.fx.GraphModule, inputs: Sequence, *, options: dict | None = None, mode: str | None = None) -> Callable:
+def weft(model: torch.fx.GraphModule, inputs: Sequence, *, options: dict | None = None,
+         mode: str | None = None) -> Callable:
     """The backend of torch.compile. ``mode`` is taken and means nothing: there is one way to compile."""
     from torch._dynamo.backends.common import aot_autograd
     from torch._functorch.partitioners import min_cut_rematerialization_partition

@@ -18,8 +18,9 @@ from .translate import COPY_IN_PLACE
 #: smaller pieces cost more as plans than in eager
 LEAST_NODES = 3
 #: they compute nothing: views of what is there, and constants
-FREE = {getattr(torch.ops.aten, name) for name in """view _unsafe_view reshape permute transpose t expand unsqueeze squeeze
-    select slice alias detach as_strided split split_with_sizes unbind full empty diagonal unfold""".split()}
+FREE = {getattr(torch.ops.aten, name) for name in """
+    view _unsafe_view reshape permute transpose t expand unsqueeze squeeze select slice alias detach
+    as_strided split split_with_sizes unbind full empty diagonal unfold""".split()}
 
 
 class WeftGraphWarning(WeftWarning):
@@ -65,7 +66,8 @@ def take_mutations(gm: torch.fx.GraphModule) -> list[int]:
     return targets
 
 
-def partition(gm: torch.fx.GraphModule, refused: dict[torch.fx.Node, str], compile: Callable, report: Report) -> Callable:  # noqa: A002
+def partition(gm: torch.fx.GraphModule, refused: dict[torch.fx.Node, str], compile: Callable,  # noqa: A002
+              report: Report) -> Callable:
     """Compiles what can be with ``compile`` (GraphModule -> callable of one list); the rest is eager."""
     targets = take_mutations(gm)
     refused = {n: reason for n, reason in refused.items() if n.graph is gm.graph and not n._erased}

@@ -46,8 +46,8 @@ class Report:
                  f"{sum(self.eager.values())} ops in eager"]
         lines += [f"  eager: {op} ({count}): {self.reasons.get(op, 'a small piece between others')}"
                   for op, count in sorted(self.eager.items())]
-        lines += [f"  plan {i}: {p.nodes} ops, {p.frozen} frozen weights, translated in {p.translate_s:.2f} s, compiled "
-                  f"in {p.compile_s:.2f} s, called from {p.call}" for i, p in enumerate(self.pieces)]
+        lines += [f"  plan {i}: {p.nodes} ops, {p.frozen} frozen weights, translated in {p.translate_s:.2f} s, "
+                  f"compiled in {p.compile_s:.2f} s, called from {p.call}" for i, p in enumerate(self.pieces)]
         return "\n".join(lines)
 
 

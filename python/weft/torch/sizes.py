@@ -38,7 +38,7 @@ def same(a, b) -> bool:
 
 
 def hint_of(value) -> int:
-    """The number that a size had when torch traced it, for decisions that change how fast a plan is, not what it does."""
+    """The number that a size had when torch traced it: for decisions about how fast a plan is, not what it does."""
     if not isinstance(value, torch.SymInt):
         return int(value)
     return int(value.node.hint) if value.node.has_hint() else 1

@@ -13,8 +13,9 @@ from .registry import Refuse, lower, named
 
 # --- one operand
 
-UNARY = """abs neg relu ceil floor round trunc sqrt rsqrt reciprocal:recip exp exp2 expm1 log log2 log10 log1p sin cos tan
-    asin acos atan sinh cosh tanh asinh acosh atanh erf erfc sigmoid silu mish special_erf:erf special_erfc:erfc""".split()
+UNARY = """
+    abs neg relu ceil floor round trunc sqrt rsqrt reciprocal:recip exp exp2 expm1 log log2 log10 log1p sin cos tan asin
+    acos atan sinh cosh tanh asinh acosh atanh erf erfc sigmoid silu mish special_erf:erf special_erfc:erfc""".split()
 KEPT_OF_INTEGERS = {"ceil", "floor", "round", "trunc"}  # they change no integer
 
 
@@ -240,7 +241,8 @@ def log_sigmoid(b, n, x):
     buffer = b.op("exp", b.op("neg", b.op("abs", wide)))
     made = b.op("sub", b.op("min", wide, b.like(wide, 0)), b.op("log1p", buffer))
     value = value_of(n)[1]
-    second = b.scalar(0, x.dtype, [0]) if b.known(value.shape[0] if value.dim() else 1) == 0 else b.cast(buffer, x.dtype)
+    empty = b.known(value.shape[0] if value.dim() else 1) == 0
+    second = b.scalar(0, x.dtype, [0]) if empty else b.cast(buffer, x.dtype)
     return [b.cast(made, x.dtype), second]
 
 

@@ -60,7 +60,8 @@ def index(b, n, x, indices):
     flat = place(b, n, x, indices, axes)
     rest = [a for a in range(x.rank) if a not in axes]
     front = b.transpose(x, axes + rest)
-    made = b.op("gather", b.reshape(front, [b.times([x.dims[a] for a in axes]), *[x.dims[a] for a in rest]]), flat, axis=0)
+    front = b.reshape(front, [b.times([x.dims[a] for a in axes]), *[x.dims[a] for a in rest]])
+    made = b.op("gather", front, flat, axis=0)
     if axes != list(range(axes[0], axes[-1] + 1)):
         return made  # ATen too puts the axes of indices that stand apart in front
     count = flat.rank
@@ -131,7 +132,8 @@ def _scatter(b, x, axis, places, value, form, sizes):
     x, places = scalar_axes(b, x, places)
     if hasattr(value, "raw"):
         (value,) = scalar_axes(b, value)
-        value = b.bcast(value, places.dims) if value.rank == 1 and places.rank > 1 else b.cut(b.cast(value, x.dtype), places.dims)
+        one = value.rank == 1 and places.rank > 1
+        value = b.bcast(value, places.dims) if one else b.cut(b.cast(value, x.dtype), places.dims)
     else:
         value = b.operand(value, x.dtype, places.dims)
     return b.reshape(b.op("scatter_elements", x, b.cast(places, I64), value, axis=axis, form=form), sizes)

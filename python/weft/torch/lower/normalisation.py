@@ -104,10 +104,9 @@ def batch_norm(b, n, x, scale, bias, mean, spread, momentum, epsilon):
     if used_results(n) <= {0}:
         return [y, None, None, None]
     values = value_of(n)
-    none = lambda i: b.scalar(0, statistics_dtype(n, i), b.sizes(values[i].shape)) if i < len(values) else None  # noqa: E731
     if any(b.known(s) != 0 for i in (1, 2) for s in values[i].shape):
         raise Refuse("statistics of batch norm outside of training")
-    return [y, none(1), none(2), none(3)]
+    return [y, *[b.scalar(0, statistics_dtype(n, i), b.sizes(v.shape)) for i, v in enumerate(values) if i]]
 
 
 def batch_moments(b, x):

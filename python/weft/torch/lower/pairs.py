@@ -224,7 +224,7 @@ def _compare(op: str):
     def make(b, n, x, y):
         dtype, sizes = operand_dtype(n), result_sizes(b, n)
         if dtype == BOOL and op not in ("eq", "ne"):
-            x, y, dtype = b.cast(x, I64) if hasattr(x, "raw") else int(x), b.cast(y, I64) if hasattr(y, "raw") else int(y), I64
+            dtype = I64
         if dtype in INTEGERS and any(isinstance(v, int) and not -2**63 <= v < 2**63 for v in (x, y)):
             raise Refuse("a number beyond 64 bits")
         if dtype in HALVES and any(isinstance(v, float) for v in (x, y)):

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The call in C and the one in Python, beside each other and under stress."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+import pytest
+import torch
+from conftest import compiled, same
+from torch import nn
+
+from weft.torch import fast, reports
+
+needs_c = pytest.mark.skipif(fast.module() is None, reason="weft._fast is not built, or torch has no DLPack table")
+
+
+@needs_c
+def test_which_call():
+    with torch.no_grad():
+        compiled(lambda x: x * 2 + 1)(torch.ones(3))
+        compiled(lambda x: x * 2 - 1, "python")(torch.ones(3))
+        compiled(lambda x: x * 3 - 1, dynamic=True)(torch.ones(3))
+        compiled(lambda x: x * 4 - 1, options={"outputs": "torch"})(torch.ones(3))
+    assert [r.pieces[0].call for r in reports] == ["C", "Python", "Python", "Python"]
+
+
+def test_many_arguments(call):
+    def f(xs):
+        return torch.cat(xs).relu() + 1
+
+    xs = [torch.randn(3, 4) for _ in range(200)]
+    with torch.no_grad():
+        run = compiled(f, call)
+        same(run(xs), f(xs))
+        xs[77] = torch.randn(3, 4)
+        same(run(xs), f(xs))
+
+
+def test_new_memory_each_time(call):
+    run = compiled(lambda x, y: x @ y, call)
+    with torch.no_grad():
+        for i in range(50):
+            x, y = torch.randn(17, 9), torch.randn(9, 5)
+            same(run(x, y), x @ y)
+
+
+def test_threads_call_one_plan(call):
+    model = nn.Sequential(nn.Linear(32, 64), nn.GELU(), nn.Linear(64, 8)).eval()
+    run, wrong = compiled(model, call), []
+    with torch.no_grad():
+        run(torch.randn(4, 32))
+
+    def work(seed):
+        generator = torch.Generator().manual_seed(seed)
+        with torch.no_grad():
+            for _ in range(100):
+                x = torch.randn(4, 32, generator=generator)
+                if not torch.allclose(run(x), model(x), atol=1e-5):
+                    wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong and len(reports) == 1
+
+
+def test_results_die_on_other_threads(call):
+    run = compiled(lambda x: x + 1, call)
+    with torch.no_grad():
+        results = [run(torch.ones(1000)) for _ in range(50)]
+    t = threading.Thread(target=results.clear)
+    t.start()
+    t.join()
+    with torch.no_grad():
+        assert float(run(torch.ones(1000)).sum()) == 2000
+
+
+def resident() -> int:
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * 4096
+
+
+def test_memory_does_not_grow(call):
+    run, x = compiled(lambda x: (x * 2).cumsum(0), call), torch.ones(100_000)
+    with torch.no_grad():
+        for _ in range(20):
+            run(x)
+        gc.collect()
+        before = resident()
+        for _ in range(500):
+            run(x)
+    assert resident() - before < 20e6
+
+
+def test_types_at_the_border(call):
+    """Each type as argument and result."""
+    for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16,
+                  torch.int8, torch.uint8, torch.bool):
+        x = torch.tensor([[0, 1, 1], [1, 0, 1]]).to(dtype)
+        run = compiled(lambda v: torch.cat([v, v.flip(1)]), call)
+        with torch.no_grad():
+            same(run(x), torch.cat([x, x.flip(1)]))
+
+
+def test_arguments_that_are_results_stay_themselves(call):
+    def f(x, y):
+        return y, x + y, x
+
+    x, y = torch.ones(3), torch.ones(3)
+    with torch.no_grad():
+        a, _, c = compiled(f, call)(x, y)
+    assert a.data_ptr() == y.data_ptr() and c.data_ptr() == x.data_ptr()
+
+
+def test_views_of_results_share_memory(call):
+    def f(x):
+        y = x * 2
+        return y, y[1:]
+
+    with torch.no_grad():
+        y, part = compiled(f, call)(torch.ones(4, 3))
+        y.add_(1)
+    same(part, y[1:])
+    assert part.data_ptr() == y.data_ptr() + 12
+
+
+def test_split_with_symbols_shares_memory(call):
+    x = torch.randn(5, 4)
+    with torch.no_grad():
+        for part, want in zip(compiled(lambda v: torch.chunk(v, 2), call, dynamic=True)(x), torch.chunk(x, 2)):
+            same(part, want)
+            assert part.data_ptr() == want.data_ptr()
+
+
+def test_importing_changes_nothing():
+    import subprocess
+    import sys
+
+    code = ("import sys; import weft.torch; assert 'torch' not in sys.modules, 'torch is loaded'; import torch; "
+            "n = torch.get_num_threads(); import torch._dynamo.config as c; before = c.inline_inbuilt_nn_modules; "
+            "import weft.torch.backend; assert torch.get_num_threads() == n and c.inline_inbuilt_nn_modules == before")
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_entry_point():
+    from importlib.metadata import entry_points
+
+    found = [e for e in entry_points(group="torch_dynamo_backends") if e.name == "weft"]
+    if not found:
+        pytest.skip("the package is not installed, it is in PYTHONPATH")
+    assert found[0].value == "weft.torch.backend:weft"
+    with torch.no_grad():
+        same(torch.compile(lambda x: x * 2 + 1, backend="weft")(torch.ones(3)), torch.full((3,), 3.0))
