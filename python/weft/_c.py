@@ -173,7 +173,7 @@ CompileOptions = _struct(
     ("assume_aligned", _i32), ("reserved2", _i32), ("input_alignment", C.POINTER(InputAlignment)),
     ("input_alignments", _N), ("pipeline", C.POINTER(PipelineOptions)))
 Port = _struct("Port", ("size", _N), ("name", _S), ("dtype", _i32), ("rank", _i32), ("extent", _i64 * MAX_RANK),
-               ("stride", _i64 * MAX_RANK), ("text", _S))
+               ("stride", _i64 * MAX_RANK), ("text", _S), ("is_mutable", _i32), ("updates", _i32))
 PlanValue = _struct(
     "PlanValue", ("size", _N), ("name", _S), ("root", _S), ("memory", _i32), ("storage", _u32), ("port", _i32),
     ("copies", _i32), ("dtype", _i32), ("rank", _i32), ("extent", _i64 * MAX_RANK), ("stride", _i64 * MAX_RANK),
@@ -262,6 +262,8 @@ PROTOTYPES: dict[str, tuple] = {
     "weft_execution_create": (_int, _P, _P), "weft_execution_destroy": (None, _P),
     "weft_bind_input": (_int, _P, _N, _P), "weft_bind_output": (_int, _P, _N, _P),
     "weft_bind_input_named": (_int, _P, _S, _P), "weft_bind_output_named": (_int, _P, _S, _P),
+    "weft_rebind_input": (_int, _P, _N, _P), "weft_rebind_output": (_int, _P, _N, _P),
+    "weft_output_needed": (_int, _P, _N, _P),
     "weft_run": (_int, _P), "weft_cancel": (_int, _P), "weft_output": (_int, _P, _N, _P),
     "weft_execution_error": (_S, _P), "weft_execution_statistics": (_int, _P, _P), "weft_run_timed": (_int, _P, _P, _P),
     "weft_evaluate": (_int, _P, _P, _N, _P, _N), "weft_tensor_free": (None, _P, _P),

@@ -109,7 +109,7 @@ class Plan:
         weakref.finalize(self, _c.lib.weft_plan_destroy, handle).atexit = False
         self.inputs: tuple[Port, ...]
         self.outputs: tuple[Port, ...]
-        self.inputs, self.outputs = read_ports(handle, self.text())
+        self.inputs, self.outputs = read_ports(handle)
         self._names = tuple(port.name for port in self.outputs)
         self._symbols = [(i, axis, str(text)) for i, port in enumerate(self.inputs)
                          for axis, text in enumerate(port.shape) if is_symbol(text)]

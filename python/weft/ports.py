@@ -85,37 +85,14 @@ def _port(raw: Any, **more: Any) -> Port:
     return Port((raw.name or b"").decode(), DType(raw.dtype), shape, text, _strides=strides, _order=order, **more)
 
 
-_NAME = r'%(?:"(?:[^"\\]|\\.)*"|[\w.$:/-]*[\w.$/-])'
-_PARAM = re.compile(rf"({_NAME}): (mut )?")
-_RETURN = re.compile(rf"(?:mut ({_NAME}) = )?{_NAME}(?:, )?")
-
-
-def updates_of(text: str) -> tuple[list[bool], list[int | None]]:
-    """Which inputs of a printed graph are mutable, and which of them each result is the new value of."""
-    head = text[: text.index(") {\n")]
-    params = _PARAM.findall(head)
-    if not any(mut for _, mut in params):
-        return [False] * len(params), []
-    names = [name for name, _ in params]
-    last = text.rindex("\n  return ") + len("\n  return ")
-    results = []
-    while (match := _RETURN.match(text, last)) is not None:
-        results.append(names.index(match[1]) if match[1] else None)
-        last = match.end()
-        if not match[0].endswith(", "):
-            break
-    return [bool(mut) for _, mut in params], results
-
-
-def read_ports(plan: C.c_void_p, text: str) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
-    """The inputs and results of a plan that prints as this text."""
-    mutable, updates = updates_of(text)
+def read_ports(plan: C.c_void_p) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+    """The inputs and results of a plan."""
     inputs, outputs = [], []
     raw = _c.sized(_c.Port)
     for i in range(_c.lib.weft_plan_inputs(plan)):
         _c.check(_c.lib.weft_plan_input(plan, i, C.byref(raw)))
-        inputs.append(_port(raw, mutable=mutable[i]))
+        inputs.append(_port(raw, mutable=bool(raw.is_mutable)))
     for i in range(_c.lib.weft_plan_outputs(plan)):
         _c.check(_c.lib.weft_plan_output(plan, i, C.byref(raw)))
-        outputs.append(_port(raw, updates=updates[i] if updates else None))
+        outputs.append(_port(raw, updates=raw.updates if raw.updates >= 0 else None))
     return tuple(inputs), tuple(outputs)
