@@ -27,6 +27,8 @@ static struct {
     void (*execution_destroy)(struct weft_execution *);
     int (*bind_input)(struct weft_execution *, size_t, const struct weft_tensor *);
     int (*bind_output)(struct weft_execution *, size_t, const struct weft_tensor *);
+    int (*rebind_input)(struct weft_execution *, size_t, void *);
+    int (*rebind_output)(struct weft_execution *, size_t, void *);
     int (*run)(struct weft_execution *);
     const char *(*error)(const struct weft_execution *);
 } weft;
@@ -104,22 +106,39 @@ static int weights_same(const Call *c, PyObject *list)
     return 1;
 }
 
-/* Does the runner's input i already read this array? If not, *t becomes the array. */
-static int is_bound(struct weft_tensor *t, const struct dl_tensor *d)
+/* Has the array that is bound these extents and strides? */
+static int is_alike(const struct weft_tensor *t, const struct dl_tensor *d)
 {
-    void *data = (char *)d->data + d->byte_offset;
-    int same = t->data == data && t->rank == d->ndim;
+    int same = t->rank == d->ndim;
     for (int a = 0; same && a < d->ndim; a++)
         same = t->extent[a] == d->shape[a] && t->stride[a] == d->strides[a];
-    if (same)
-        return 1;
+    return same;
+}
+
+/* Binds input i of a runner to an array, at the price of what changed: nothing, its address, or all. */
+static int bind_input(struct runner *r, Py_ssize_t i, int32_t dtype, const struct dl_tensor *d)
+{
+    struct weft_tensor *const t = &r->bound[i];
+    void *const data = (char *)d->data + d->byte_offset;
+    if (is_alike(t, d)) {
+        if (t->data == data)
+            return WEFT_OK;
+        const int status = weft.rebind_input(r->execution, (size_t)i, data);
+        if (status == WEFT_OK)
+            t->data = data;
+        return status;
+    }
     t->data = data;
+    t->dtype = dtype;
     t->rank = d->ndim;
     for (int a = 0; a < d->ndim; a++) {
         t->extent[a] = d->shape[a];
         t->stride[a] = d->strides[a];
     }
-    return 0;
+    const int status = weft.bind_input(r->execution, (size_t)i, t);
+    if (status != WEFT_OK)
+        t->rank = -1;
+    return status;
 }
 
 /* 1: inputs are bound; 0: one does not suit the plan. */
@@ -135,13 +154,8 @@ static int bind_inputs(const Call *c, struct runner *r, PyObject *list)
         const struct dl_type want = weft_dl_types[c->inputs[i].dtype];
         if (d.device.type != DL_CPU || d.dtype.code != want.code || d.dtype.bits != want.bits || d.ndim > WEFT_MAX_RANK)
             return 0;
-        if (is_bound(&r->bound[i], &d))
-            continue;
-        r->bound[i].dtype = c->inputs[i].dtype;
-        if (weft.bind_input(r->execution, (size_t)i, &r->bound[i]) != WEFT_OK) {
-            r->bound[i].rank = -1;
+        if (bind_input(r, i, c->inputs[i].dtype, &d) != WEFT_OK)
             return 0;
-        }
     }
     return 1;
 }
@@ -166,11 +180,14 @@ static int bind_outputs(Call *c, struct runner *r)
             return -1;
         }
         t.data = (char *)r->made[i]->tensor.data + r->made[i]->tensor.byte_offset;
-        if (weft.bind_output(r->execution, (size_t)i, &t) != WEFT_OK) {
+        if ((r->placed ? weft.rebind_output(r->execution, (size_t)i, t.data)
+                       : weft.bind_output(r->execution, (size_t)i, &t)) != WEFT_OK) {
             drop_made(c, r);
+            r->placed = 0;
             return 0;
         }
     }
+    r->placed = 1;
     return 1;
 }
 
@@ -385,13 +402,14 @@ static PyObject *make(PyObject *module, PyObject *args)
     return (PyObject *)c;
 }
 
-/* setup(capsule with torch's table, torch.Tensor._version, addresses of six functions of libweft) -> (major, minor) */
+/* setup(capsule with torch's table, torch.Tensor._version, addresses of eight functions of libweft) -> (major, minor) */
 static PyObject *setup(PyObject *module, PyObject *args)
 {
     (void)module;
     PyObject *capsule, *version;
-    unsigned long long a[6];
-    if (!PyArg_ParseTuple(args, "OO(KKKKKK)", &capsule, &version, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5]))
+    unsigned long long a[8];
+    if (!PyArg_ParseTuple(args, "OO(KKKKKKKK)", &capsule, &version, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5],
+                          &a[6], &a[7]))
         return NULL;
     const struct dl_table *table = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
     if (!table)
@@ -409,6 +427,8 @@ static PyObject *setup(PyObject *module, PyObject *args)
     memcpy(&weft.bind_output, &(uintptr_t){(uintptr_t)a[3]}, sizeof(void *));
     memcpy(&weft.run, &(uintptr_t){(uintptr_t)a[4]}, sizeof(void *));
     memcpy(&weft.error, &(uintptr_t){(uintptr_t)a[5]}, sizeof(void *));
+    memcpy(&weft.rebind_input, &(uintptr_t){(uintptr_t)a[6]}, sizeof(void *));
+    memcpy(&weft.rebind_output, &(uintptr_t){(uintptr_t)a[7]}, sizeof(void *));
     return Py_BuildValue("II", table->major, table->minor);
 }
 

@@ -27,6 +27,7 @@ struct runner {
     struct weft_execution *execution;
     struct weft_tensor *bound; /* by input */
     struct dl_managed **made;  /* by output */
+    int placed;                /* the outputs were bound before */
 };
 
 typedef struct {

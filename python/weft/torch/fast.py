@@ -18,7 +18,8 @@ from .dtypes import WEFT_DTYPES
 from .sizes import is_symbolic
 from .translate import Translation
 
-FUNCTIONS = ("execution_create", "execution_destroy", "bind_input", "bind_output", "run", "execution_error")
+FUNCTIONS = ("execution_create", "execution_destroy", "bind_input", "bind_output", "run", "execution_error",
+             "rebind_input", "rebind_output")
 KINDS = {"output": 0, "argument": 1, "value": 2}
 
 
