@@ -402,7 +402,7 @@ static PyObject *make(PyObject *module, PyObject *args)
     return (PyObject *)c;
 }
 
-/* setup(capsule with torch's table, torch.Tensor._version, addresses of eight functions of libweft) -> (major, minor) */
+/* setup(capsule with torch's table, torch.Tensor._version, addresses of libweft's functions) -> (major, minor) */
 static PyObject *setup(PyObject *module, PyObject *args)
 {
     (void)module;
