@@ -105,6 +105,8 @@ def check_sample(op, name: str, sample, mode: str) -> dict:
     difference = compare(got, want, values=not random and op.name not in EMPTY)
     if difference and "numbers differ" in difference and nearer(function, tensors, got, want, mode):
         difference = None
+    if difference and not agrees_without_weft(function, tensors, want, mode):
+        return {"status": "untraceable", "ops": ["trace: differs from eager without weft too"]}
     if difference:
         return {"status": "wrong", "detail": difference}
     eager = {f"{o} ({r.reasons[o]})" if r.reasons.get(o, "no lowering") != "no lowering" else o
@@ -163,6 +165,16 @@ def fresh(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
             copy = copy.clone()
         made.append(copy.requires_grad_(t.requires_grad))
     return made
+
+
+def agrees_without_weft(function, tensors: list[torch.Tensor], want: list[torch.Tensor], mode: str) -> bool:
+    """Does AOTAutograd's graph, run by torch itself, give what eager gives?"""
+    from functorch.compile import make_boxed_func
+    from torch._functorch.aot_autograd import aot_function
+
+    run = aot_function(function, fw_compiler=lambda gm, _: make_boxed_func(gm.forward), decompositions=decompositions(),
+                       keep_inference_input_mutations=True, dynamic=mode == "dynamic")
+    return compare(evaluate(run, fresh(tensors), mode), want, values=True) is None
 
 
 def traced(function, mode: str):
