@@ -29,6 +29,7 @@ static struct {
     int (*bind_output)(struct weft_execution *, size_t, const struct weft_tensor *);
     int (*rebind_input)(struct weft_execution *, size_t, void *);
     int (*rebind_output)(struct weft_execution *, size_t, void *);
+    int (*output_needed)(struct weft_execution *, size_t, struct weft_tensor *);
     int (*run)(struct weft_execution *);
     const char *(*error)(const struct weft_execution *);
 } weft;
@@ -36,17 +37,6 @@ static const struct dl_table *torch_table;
 static PyObject *version_attribute; /* torch.Tensor._version, as the type has it */
 static descrgetfunc version_get;
 static PyObject *call_type;
-
-/* --- outputs ------------------------------------------------------------------------------------------------------ */
-
-/* A result without contents; NULL with an exception. */
-static struct dl_managed *output_make(struct output *o)
-{
-    struct dl_managed *made = pool_make(o->pool, &o->like, o->bytes);
-    if (!made)
-        PyErr_NoMemory();
-    return made;
-}
 
 /* --- the callable ------------------------------------------------------------------------------------------------- */
 
@@ -56,6 +46,7 @@ static void runner_free(struct runner *r)
         return;
     weft.execution_destroy(r->execution);
     free(r->bound);
+    free(r->placed);
     free(r->made);
     free(r);
 }
@@ -70,15 +61,18 @@ static struct runner *runner_take(Call *c)
     r = calloc(1, sizeof *r);
     if (r) {
         r->bound = calloc((size_t)c->input_count + 1, sizeof *r->bound);
+        r->placed = calloc((size_t)c->output_count + 1, sizeof *r->placed);
         r->made = calloc((size_t)c->output_count + 1, sizeof *r->made);
     }
-    if (!r || !r->bound || !r->made || weft.execution_create(c->plan_address, &r->execution) != WEFT_OK) {
+    if (!r || !r->bound || !r->placed || !r->made || weft.execution_create(c->plan_address, &r->execution) != WEFT_OK) {
         runner_free(r);
         PyErr_NoMemory();
         return NULL;
     }
     for (Py_ssize_t i = 0; i < c->input_count; i++)
         r->bound[i].rank = -1; /* nothing is bound yet */
+    for (Py_ssize_t i = 0; i < c->output_count; i++)
+        r->placed[i].rank = -1;
     return r;
 }
 
@@ -106,12 +100,12 @@ static int weights_same(const Call *c, PyObject *list)
     return 1;
 }
 
-/* Has the array that is bound these extents and strides? */
-static int is_alike(const struct weft_tensor *t, const struct dl_tensor *d)
+/* Has the array that is bound, of rank -1 if there is none, these extents and strides? */
+static int is_alike(const struct weft_tensor *t, int rank, const int64_t *extent, const int64_t *stride)
 {
-    int same = t->rank == d->ndim;
-    for (int a = 0; same && a < d->ndim; a++)
-        same = t->extent[a] == d->shape[a] && t->stride[a] == d->strides[a];
+    int same = t->rank == rank;
+    for (int a = 0; same && a < rank; a++)
+        same = t->extent[a] == extent[a] && t->stride[a] == stride[a];
     return same;
 }
 
@@ -120,7 +114,7 @@ static int bind_input(struct runner *r, Py_ssize_t i, int32_t dtype, const struc
 {
     struct weft_tensor *const t = &r->bound[i];
     void *const data = (char *)d->data + d->byte_offset;
-    if (is_alike(t, d)) {
+    if (is_alike(t, d->ndim, d->shape, d->strides)) {
         if (t->data == data)
             return WEFT_OK;
         const int status = weft.rebind_input(r->execution, (size_t)i, data);
@@ -169,26 +163,38 @@ static void drop_made(const Call *c, struct runner *r)
     }
 }
 
-/* 1: outputs are made and bound; 0: not, without an exception; -1: an exception. */
+/* Makes output i and binds it: 1; 0: not, without an exception; -1: an exception. */
+static int bind_output(Call *c, struct runner *r, Py_ssize_t i)
+{
+    struct output *const o = &c->outputs[i];
+    struct weft_tensor *const placed = &r->placed[i];
+    struct weft_tensor t = o->like;
+    if (o->asked && weft.output_needed(r->execution, (size_t)i, &t) != WEFT_OK)
+        return 0;
+    r->made[i] = pool_make(o->pool, &t, o->asked ? call_bytes(&t) : o->bytes);
+    if (!r->made[i]) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    t.data = (char *)r->made[i]->tensor.data + r->made[i]->tensor.byte_offset;
+    const int status = is_alike(placed, t.rank, t.extent, t.stride)
+                           ? weft.rebind_output(r->execution, (size_t)i, t.data)
+                           : weft.bind_output(r->execution, (size_t)i, &t);
+    *placed = t;
+    if (status != WEFT_OK)
+        placed->rank = -1;
+    return status == WEFT_OK;
+}
+
+/* Of all outputs, behind the inputs. */
 static int bind_outputs(Call *c, struct runner *r)
 {
-    for (Py_ssize_t i = 0; i < c->output_count; i++) {
-        struct weft_tensor t = c->outputs[i].like;
-        r->made[i] = output_make(&c->outputs[i]);
-        if (!r->made[i]) {
-            drop_made(c, r);
-            return -1;
-        }
-        t.data = (char *)r->made[i]->tensor.data + r->made[i]->tensor.byte_offset;
-        if ((r->placed ? weft.rebind_output(r->execution, (size_t)i, t.data)
-                       : weft.bind_output(r->execution, (size_t)i, &t)) != WEFT_OK) {
-            drop_made(c, r);
-            r->placed = 0;
-            return 0;
-        }
-    }
-    r->placed = 1;
-    return 1;
+    int good = 1;
+    for (Py_ssize_t i = 0; i < c->output_count && good > 0; i++)
+        good = bind_output(c, r, i);
+    if (good <= 0)
+        drop_made(c, r);
+    return good;
 }
 
 /* Puts results together, in a new list. Arguments that are results were taken before the list was emptied. */
@@ -407,9 +413,9 @@ static PyObject *setup(PyObject *module, PyObject *args)
 {
     (void)module;
     PyObject *capsule, *version;
-    unsigned long long a[8];
-    if (!PyArg_ParseTuple(args, "OO(KKKKKKKK)", &capsule, &version, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5],
-                          &a[6], &a[7]))
+    unsigned long long a[9];
+    if (!PyArg_ParseTuple(args, "OO(KKKKKKKKK)", &capsule, &version, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5],
+                          &a[6], &a[7], &a[8]))
         return NULL;
     const struct dl_table *table = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
     if (!table)
@@ -429,6 +435,7 @@ static PyObject *setup(PyObject *module, PyObject *args)
     memcpy(&weft.error, &(uintptr_t){(uintptr_t)a[5]}, sizeof(void *));
     memcpy(&weft.rebind_input, &(uintptr_t){(uintptr_t)a[6]}, sizeof(void *));
     memcpy(&weft.rebind_output, &(uintptr_t){(uintptr_t)a[7]}, sizeof(void *));
+    memcpy(&weft.output_needed, &(uintptr_t){(uintptr_t)a[8]}, sizeof(void *));
     return Py_BuildValue("II", table->major, table->minor);
 }
 

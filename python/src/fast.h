@@ -14,6 +14,7 @@ struct weft_execution;
 struct output {
     struct weft_tensor like; /* without data */
     size_t bytes;
+    int asked;               /* an extent or a stride depends on the arguments: the plan is asked for them */
     struct pool *pool;
 };
 struct input { Py_ssize_t argument; int32_t dtype; };
@@ -26,8 +27,8 @@ struct runner {
     struct runner *next;
     struct weft_execution *execution;
     struct weft_tensor *bound; /* by input */
+    struct weft_tensor *placed; /* by output: what was bound last */
     struct dl_managed **made;  /* by output */
-    int placed;                /* the outputs were bound before */
 };
 
 typedef struct {
@@ -46,9 +47,12 @@ typedef struct {
     struct runner *free;
 } Call;
 
+/* The bytes from the first element of an array to behind its last; at least 1. */
+size_t call_bytes(const struct weft_tensor *like);
+
 /* Fills in a call from tuples of
  *   inputs   (argument, dtype)
- *   outputs  (dtype, extents, strides)
+ *   outputs  (dtype, extents, strides), -1 where they depend on the arguments
  *   results  (kind, index, value)
  *   weights  (argument, tensor, version)
  * -1 with an exception; what was filled in until then stays the call's, whose deallocator lets go of it. */

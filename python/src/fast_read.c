@@ -11,6 +11,17 @@ static int read_inputs(Call *c, PyObject *tuple)
     return 0;
 }
 
+size_t call_bytes(const struct weft_tensor *like)
+{
+    int64_t last = 0;
+    for (int a = 0; a < like->rank; a++) {
+        if (like->extent[a] == 0)
+            return 1;
+        last += (like->extent[a] - 1) * like->stride[a];
+    }
+    return (size_t)(last + 1) * (weft_dl_types[like->dtype].bits / 8);
+}
+
 static int read_outputs(Call *c, PyObject *tuple)
 {
     for (Py_ssize_t i = 0; i < PyTuple_Size(tuple); i++) {
@@ -22,18 +33,14 @@ static int read_outputs(Call *c, PyObject *tuple)
         o->like.rank = (int32_t)PyTuple_Size(extents);
         if (o->like.rank > WEFT_MAX_RANK || PyTuple_Size(strides) != o->like.rank)
             return PyErr_Format(PyExc_ValueError, "output %zd has %d extents", i, o->like.rank), -1;
-        int64_t last = 0;
-        int empty = 0;
         for (int a = 0; a < o->like.rank; a++) {
             o->like.extent[a] = PyLong_AsLongLong(PyTuple_GetItem(extents, a));
             o->like.stride[a] = PyLong_AsLongLong(PyTuple_GetItem(strides, a));
-            last += (o->like.extent[a] - 1) * o->like.stride[a];
-            empty |= o->like.extent[a] == 0;
+            o->asked |= o->like.extent[a] < 0 || o->like.stride[a] < 0;
         }
         if (PyErr_Occurred())
             return -1;
-        const int64_t bytes = empty ? 0 : (last + 1) * (weft_dl_types[o->like.dtype].bits / 8);
-        o->bytes = bytes > 0 ? (size_t)bytes : 1;
+        o->bytes = o->asked ? 0 : call_bytes(&o->like);
         o->pool = pool_create();
         if (!o->pool)
             return PyErr_NoMemory(), -1;

@@ -19,6 +19,7 @@ struct block {
     struct block *next;
     int64_t shape[WEFT_MAX_RANK], stride[WEFT_MAX_RANK];
     void *memory;
+    size_t bytes;
 };
 struct pool {
     atomic_flag lock;
@@ -89,6 +90,9 @@ struct pool *pool_create(void)
     return p;
 }
 
+/* Does a result of so many bytes go into this block, and without taking four times what it needs? */
+static int block_suits(const struct block *b, size_t bytes) { return b->bytes >= bytes && b->bytes / 4 <= bytes; }
+
 struct dl_managed *pool_make(struct pool *p, const struct weft_tensor *like, size_t bytes)
 {
     pool_lock(p);
@@ -99,10 +103,16 @@ struct dl_managed *pool_make(struct pool *p, const struct weft_tensor *like, siz
     }
     p->live++;
     pool_unlock(p);
+    if (b && !block_suits(b, bytes)) { /* the sizes are others than those of the last call */
+        block_free(b);
+        b = NULL;
+    }
     if (!b) {
         b = calloc(1, sizeof *b);
-        if (b)
-            b->memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
+        if (b) {
+            b->bytes = (bytes + 63) / 64 * 64;
+            b->memory = aligned_alloc(64, b->bytes);
+        }
         if (!b || !b->memory) {
             free(b);
             pool_lock(p);

@@ -23,7 +23,38 @@ def test_which_call():
         compiled(lambda x: x * 2 - 1, "python")(torch.ones(3))
         compiled(lambda x: x * 3 - 1, dynamic=True)(torch.ones(3))
         compiled(lambda x: x * 4 - 1, options={"outputs": "torch"})(torch.ones(3))
-    assert [r.pieces[0].call for r in reports] == ["C", "Python", "Python", "Python"]
+    assert [r.pieces[0].call for r in reports] == ["C", "Python", "C", "Python"]
+
+
+def test_sizes_that_follow_from_arguments(call):
+    """Results of many sizes, some of which are held while others are made."""
+    def f(x, y):
+        return torch.cat([x, y], 1).relu(), (x * 2).t(), x.sum(0), x @ y.t()
+
+    torch.manual_seed(0)
+    held, run = [], compiled(f, call, dynamic=True)
+    with torch.no_grad():
+        for i in range(120):
+            n, m = (int(k) for k in torch.randint(2, 90, (2,)))
+            x, y = torch.randn(n, m), torch.randn(n, m)
+            want = [t.clone() for t in f(x, y)]
+            got = run(x, y)
+            for a, b in zip(got, want):
+                same(a, b, rtol=1e-4, atol=1e-4)
+            if i % 3 == 0:
+                held.append((got, want))
+    for got, want in held:
+        for a, b in zip(got, want):
+            same(a, b, rtol=1e-4, atol=1e-4)
+
+
+def test_sizes_that_do_not_fit(call):
+    run = compiled(lambda x, y: (x + y).relu(), call, dynamic=True)
+    with torch.no_grad():
+        same(run(torch.ones(3, 4), torch.ones(3, 4)), torch.full((3, 4), 2.0))
+        with pytest.raises(Exception, match="size|shape|broadcast|must match"):
+            run(torch.ones(5, 4), torch.ones(6, 4))
+        same(run(torch.ones(7, 4), torch.ones(7, 4)), torch.full((7, 4), 2.0))
 
 
 def test_many_arguments(call):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The call of a plan in C (``weft._fast``), for graphs whose sizes are numbers.
+"""The call of a plan in C (``weft._fast``), with fixed sizes and with those that follow from the extents of arguments.
 
 It needs torch's table of DLPack functions (torch 2.10) and the extension module; without either, and for sizes that
-are symbols, ``call.PlanCall`` does the same in Python."""
+are arguments of their own, ``call.PlanCall`` does the same in Python."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .sizes import is_symbolic
 from .translate import Translation
 
 FUNCTIONS = ("execution_create", "execution_destroy", "bind_input", "bind_output", "run", "execution_error",
-             "rebind_input", "rebind_output")
+             "rebind_input", "rebind_output", "output_needed")
 KINDS = {"output": 0, "argument": 1, "value": 2}
 
 
@@ -38,8 +38,7 @@ def module():
 
 def serves(translation: Translation) -> bool:
     """Can the call in C do it?"""
-    return (module() is not None and all(i.kind != "size" for i in translation.inputs) and
-            not any(is_symbolic(s) for v in translation.outputs for s in (*v.shape, *v.stride())))
+    return module() is not None and all(i.kind != "size" for i in translation.inputs)
 
 
 def fast_call(plan, translation: Translation, frozen: dict[int, torch.Tensor], stale: Callable | None) -> Callable:
@@ -60,7 +59,8 @@ def fast_call(plan, translation: Translation, frozen: dict[int, torch.Tensor], s
 
 
 def output_spec(value: torch.Tensor) -> tuple:
-    return WEFT_DTYPES[value.dtype], tuple(map(int, value.shape)), tuple(map(int, value.stride()))
+    known = (tuple(-1 if is_symbolic(n) else int(n) for n in numbers) for numbers in (value.shape, value.stride()))
+    return WEFT_DTYPES[value.dtype], *known
 
 
 class Other:
