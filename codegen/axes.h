@@ -47,10 +47,10 @@ static inline const int8_t *weft_member_operand(const struct weft_member *member
 
 enum { WEFT_MOST_MEMBERS = 64 };      /* nodes of a group */
 
-/* What questions about one graph share. Not of several threads. */
 /* Is it an op whose nodes may be members of the kind LOOK_UP? */
 bool weft_is_looked_up(int opcode);
 
+/* What questions about one graph share. Not of several threads. */
 struct weft_members {
     const struct weft_graph *graph;
     uint32_t cpu;                    /* levels that kernels may be of */

@@ -48,12 +48,12 @@ DIR *weft_user_folder_list(int folder)
 
 bool weft_user_folder_bytes(const char *text, uint64_t *ret_bytes)
 {
-    const size_t digits = strspn(text, "0123456789");
-    const char unit = text[digits];
-    const int shift = unit == 'K' ? 10 : unit == 'M' ? 20 : unit == 'G' ? 30 : 0;
-    if (digits == 0 || digits > 12 || text[digits + (shift > 0)])
+    char *end;
+    errno = 0;
+    const unsigned long long number = strtoull(text, &end, 10);
+    const int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+    if (text[0] < '0' || text[0] > '9' || errno != 0 || number > UINT64_MAX >> shift || end[shift > 0] != '\0')
         return false;
-    const uint64_t number = strtoull(text, NULL, 10);
-    *ret_bytes = number << shift;
-    return *ret_bytes >> shift == number;
+    *ret_bytes = (uint64_t)number << shift;
+    return true;
 }

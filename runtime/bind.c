@@ -9,6 +9,15 @@
 
 /* --- life --------------------------------------------------------------------------------------------------------- */
 
+/* What the caller promised of the address of an input, when the plan was made or in its layout, or of an output. */
+static uint32_t promised_of(const struct weft_execution *e, uint32_t port)
+{
+    const struct weft_graph *g = e->plan->graph;
+    return port >= g->params ? weft_layout_of(g, g->ret[port - g->params].value).align
+           : e->plan->assumed ? e->plan->assumed[port].promised
+                              : weft_layout_of(g, g->param[port]).align;
+}
+
 #define NEW(execution, member, count) \
     ((execution)->member = weft_allocate((execution)->plan->context, sizeof *(execution)->member * ((count) + 1)), \
      (execution)->member ? (memset((execution)->member, 0, sizeof *(execution)->member * ((count) + 1)), true) : false)
@@ -35,6 +44,8 @@ int weft_execution_create(const struct weft_plan *plan, struct weft_execution **
     for (uint32_t i = 1; i < plan->storages; i++)
         if (plan->storage[i].kind == WEFT_IN_CONSTANT)
             e->base[i] = (void *)plan->storage[i].data;
+    for (uint32_t i = 0; i < g->params + g->returns; i++)
+        e->span[i].align = promised_of(e, i);
     *ret_execution = e;
     return WEFT_OK;
 }
@@ -120,20 +131,11 @@ static int check_tensor(struct weft_execution *e, const char *what, size_t i, we
     return WEFT_OK;
 }
 
-/* What the caller promised of the address of an input, when the plan was made or in its layout, or of an output. */
-static uint32_t promised_of(const struct weft_execution *e, uint32_t port)
-{
-    const struct weft_graph *g = e->plan->graph;
-    return port >= g->params ? weft_layout_of(g, g->ret[port - g->params].value).align
-           : e->plan->assumed ? e->plan->assumed[port].promised
-                              : weft_layout_of(g, g->param[port]).align;
-}
-
 /* The address of the elements of `t`, of which there may be none. */
-static int check_address(struct weft_execution *e, uint32_t port, uint32_t align, const struct weft_tensor *t,
-                         const void *data)
+static int check_address(struct weft_execution *e, uint32_t port, const struct weft_tensor *t, const void *data)
 {
     const struct weft_graph *g = e->plan->graph;
+    const uint32_t align = e->span[port].align;
     for (int axis = 0; axis < t->rank; axis++)
         if (t->extent[axis] == 0)
             return WEFT_OK;
@@ -162,7 +164,7 @@ int weft_bind_input(struct weft_execution *e, size_t i, const struct weft_tensor
         return weft_execution_fail(e, WEFT_ERR_ARGUMENT, "there is no input %zu: the plan has %u", i, g->params);
     int status = check_tensor(e, "input", i, g->param[i], tensor);
     if (status == WEFT_OK)
-        status = check_address(e, (uint32_t)i, promised_of(e, (uint32_t)i), tensor, tensor->data);
+        status = check_address(e, (uint32_t)i, tensor, tensor->data);
     if (status != WEFT_OK)
         return status;
     e->input[i] = *tensor;
@@ -182,7 +184,7 @@ int weft_bind_output(struct weft_execution *e, size_t i, const struct weft_tenso
     const uint32_t port = g->params + (uint32_t)i;
     int status = tensor ? check_tensor(e, "output", i, g->ret[i].value, tensor) : WEFT_OK;
     if (tensor && status == WEFT_OK)
-        status = check_address(e, port, promised_of(e, port), tensor, tensor->data);
+        status = check_address(e, port, tensor, tensor->data);
     if (status != WEFT_OK)
         return status;
     e->output_bound[i] = tensor != NULL; /* NULL: back to memory of the execution */
@@ -195,7 +197,7 @@ int weft_bind_output(struct weft_execution *e, size_t i, const struct weft_tenso
 /* Extents and strides stay, and so does what was found out for them, if it was. */
 static int rebind(struct weft_execution *e, uint32_t port, struct weft_tensor *bound, void *data)
 {
-    const int status = check_address(e, port, e->frame ? e->span[port].align : promised_of(e, port), bound, data);
+    const int status = check_address(e, port, bound, data);
     if (status == WEFT_OK) {
         bound->data = data ? data : nothing;
         e->moved = true;
@@ -430,8 +432,6 @@ int weft_execution_prepare(struct weft_execution *e)
         if (plan->storage[i].kind == WEFT_IN_ARENA)
             e->base[i] = weft_frame_block(plan, frame, i, e->arena.data);
     show_views(e, frame);
-    for (uint32_t i = 0; i < plan->graph->params + plan->graph->returns; i++)
-        e->span[i].align = promised_of(e, i);
     weft_overlap_measure(e);
     status = weft_overlap_check(e);
     if (status != WEFT_OK)

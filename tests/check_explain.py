@@ -277,7 +277,7 @@ def check_groups(folder):
                  "  %y: f32[N,M,K] = softmax %x axis=2\n  return %y\n}\n")
     most = [word for name in "NMK" for word in ("--size", f"{name}=2147483647")]
     large = [line for line in objects(path, *most) if line["kind"] == "group"]
-    assert len(large) == 1 and "bytes_read" not in large[0] and large[0]["predicted_ps"] > 0, large
+    assert len(large) == 1 and "bytes_read" not in large[0] and "predicted_ps" not in large[0], large
     path = os.path.join(folder, "looping.weft")
     with open(path, "w", encoding="utf-8") as to:
         to.write(LOOPING)

@@ -15,11 +15,17 @@
 
 /* --- counting ----------------------------------------------------------------------------------------------------- */
 
+/* Are the sizes that are asked for those that the plan was made for? Times are predicted for the latter alone. */
+static bool is_at_hints(const struct explain *e, const struct weft_plan *plan)
+{
+    return memcmp(plan->hint, e->symbols, weft_symbol_count(plan->graph->dims) * sizeof *e->symbols) == 0;
+}
+
 /* Sizes of --size may make values larger than memory can be, of which no kernel is prepared. The plan's own were tried
  * when it was made. */
 static bool is_too_large(const struct explain *e, const struct weft_plan *plan)
 {
-    if (memcmp(plan->hint, e->symbols, weft_symbol_count(plan->graph->dims) * sizeof *e->symbols) == 0)
+    if (is_at_hints(e, plan))
         return false;
     struct weft_frame *const frame = weft_frame_new(plan, e->symbols, NULL);
     if (!frame)
@@ -89,7 +95,7 @@ void explain_group_text(const struct explain *e, const struct explain_group *gro
         weft_text_format(text, " %s=%s", group->note->key[i], group->note->value[i]);
     add_counts_text(group, text);
     const int64_t predicted_ps = explain_predicted_ps(group->plan, group->unit, e->arena);
-    if (predicted_ps > 0)
+    if (predicted_ps > 0 && is_at_hints(e, group->plan))
         weft_text_format(text, "; predicted %.1f us", (double)predicted_ps * 1e-6);
     weft_text_add(text, "\n");
     if (with_choices)
@@ -125,8 +131,9 @@ static void print_group(const struct explain *e, const struct explain_pair *pair
         weft_text_format(text, ",\"operations\":%lld,\"bytes_read\":%lld,\"bytes_written\":%lld",
                          (long long)group->counts->flops, (long long)group->counts->read,
                          (long long)group->counts->written);
-    weft_text_format(text, ",\"predicted_ps\":%lld",
-                     (long long)explain_predicted_ps(group->plan, group->unit, e->arena));
+    if (is_at_hints(e, group->plan))
+        weft_text_format(text, ",\"predicted_ps\":%lld",
+                         (long long)explain_predicted_ps(group->plan, group->unit, e->arena));
     explain_choices_json(e, group->plan, group->unit, text);
     weft_text_add(text, "}\n");
 }

@@ -28,8 +28,9 @@ WEFT_API int weft_bind_input_named(struct weft_execution *execution, const char 
 WEFT_API int weft_bind_output_named(struct weft_execution *execution, const char *name,
                                     const struct weft_tensor *tensor);
 /* The tensor that was bound last, at another address, for the next runs: cheaper than binding it anew, since extents
- * and strides need not be compared. WEFT_ERR_ARGUMENT if it was not bound before, WEFT_ERR_BINDING for an address that
- * does not fit. */
+ * and strides need not be compared. WEFT_ERR_ARGUMENT if none is bound (an output that was unbound counts as such),
+ * WEFT_ERR_BINDING for an address that is NULL, unless the tensor is empty, or not aligned as it must be: then the old
+ * address stays bound. Overlaps are found by weft_run. */
 WEFT_API int weft_rebind_input(struct weft_execution *execution, size_t i, void *data);
 WEFT_API int weft_rebind_output(struct weft_execution *execution, size_t i, void *data);
 /* The dtype, extents and strides (in elements) of the tensor that weft_bind_output wants, for the inputs that are bound
@@ -37,7 +38,8 @@ WEFT_API int weft_rebind_output(struct weft_execution *execution, size_t i, void
  * like weft_run if an input is missing or does not fit. */
 WEFT_API int weft_output_needed(struct weft_execution *execution, size_t i, struct weft_tensor *ret_tensor);
 /* Runs the plan. Memory is allocated when sizes are new; a second run with the same sizes allocates nothing, except in
- * steps of the reference evaluator (weft_statistics.fallbacks). Memory that is written (bound outputs, mutable inputs)
+ * steps of the reference evaluator (weft_statistics.fallbacks), and for the aligned copy of an input (WEFT_ALIGN_PAYS)
+ * whose address was aligned until then. Memory that is written (bound outputs, mutable inputs)
  * may not overlap any other bound tensor: WEFT_ERR_BINDING. */
 WEFT_API int weft_run(struct weft_execution *execution);
 /* Ends the current run with WEFT_ERR_CANCELLED, or the next one if none is in progress. May be called from another

@@ -78,6 +78,10 @@ static struct runner *runner_take(Call *c)
 
 static void runner_give(Call *c, struct runner *r)
 {
+    if (c->forward) { /* meanwhile this call let go of all that it held */
+        runner_free(r);
+        return;
+    }
     r->next = c->free;
     c->free = r;
 }
@@ -255,7 +259,8 @@ static PyObject *call_other(PyObject *function, PyObject *list)
     return results;
 }
 
-static PyObject *run(Call *c, struct runner *r, PyObject *list)
+/* `other`: called with the list where nothing could run. */
+static PyObject *run(Call *c, struct runner *r, PyObject *list, PyObject *other)
 {
     PyObject *results = prepare(c, list);
     if (!results) {
@@ -268,7 +273,7 @@ static PyObject *run(Call *c, struct runner *r, PyObject *list)
     if (status == WEFT_ERR_BINDING) { /* nothing ran: arrays that are written overlap others */
         drop_made(c, r);
         Py_DECREF(results);
-        return call_other(c->other, list);
+        return call_other(other, list);
     }
     if (status != WEFT_OK) {
         PyErr_Format(PyExc_RuntimeError, "weft: %s", weft.error(r->execution));
@@ -298,15 +303,17 @@ static PyObject *call(PyObject *self, PyObject *args, PyObject *keywords)
     struct runner *r = runner_take(c);
     if (!r)
         return NULL;
-    PyObject *plan = c->plan; /* this call may be forwarded while the plan runs */
+    PyObject *plan = c->plan, *other = c->other; /* this call may be forwarded while the plan runs */
     Py_INCREF(plan);
+    Py_INCREF(other);
     Py_INCREF(self);
     int good = bind_inputs(c, r, list);
     if (good > 0)
         good = bind_outputs(c, r);
-    PyObject *results = good < 0 ? NULL : good == 0 ? call_other(c->other, list) : run(c, r, list);
+    PyObject *results = good < 0 ? NULL : good == 0 ? call_other(other, list) : run(c, r, list, other);
     runner_give(c, r);
     Py_DECREF(plan);
+    Py_DECREF(other);
     Py_DECREF(self);
     return results;
 }

@@ -130,7 +130,8 @@ static void keep_warning(void *user, const struct weft_diagnostic *d)
 static void limits_that_are_none_are_warned_of(void **state)
 {
     const struct world *const w = *state;
-    static const char *const wrong[] = {"much", "1T", "-1", "1.5G", "1K2", " 1", "9999999999999"};
+    static const char *const wrong[] = {"much", "1T", "-1", "1.5G", "1K2", " 1",
+                                        "99999999999999999999", "18014398509481984K"};
     const struct weft_context_options options = {.size = sizeof options, .diagnose = keep_warning};
     struct weft_context *context;
     assert_int_equal(weft_open(&options, &context), WEFT_OK);

@@ -269,6 +269,9 @@ static void files_are_bounded(void **state)
     assert_non_null(strstr(said, "WEFT_PACKS_BYTES"));
     weft_plan_destroy(first);
     weft_close(context);
+    setenv("WEFT_PACKS_BYTES", "1099511627776", 1); /* 1 TiB */
+    assert_int_equal(open_with(folder, &context), WEFT_OK);
+    weft_close(context);
     setenv("WEFT_PACKS_BYTES", "much", 1);
     assert_int_equal(open_with(folder, &context), WEFT_ERR_ARGUMENT);
     unsetenv("WEFT_PACKS_BYTES");

@@ -119,6 +119,53 @@ static void wrong_addresses_are_refused(void **state)
     close_scene(&s);
 }
 
+/* What is unbound, or has no elements, and mutable inputs that come to overlap. */
+static void unbound_empty_and_mutable(void **state)
+{
+    float x[8] = {0}, m[4] = {0}, y[4];
+    struct scene s = open_scene("graph @m<N=0..8>(%x: f32[N], %m: mut f32[4]) {\n  %n: f32[4] = neg %m\n"
+                                "  %y: f32[N] = neg %x\n  return %y, mut %m = %n\n}\n", 0);
+    const struct weft_tensor out = dense(y, 0, 4);
+    bind(&s, 0, dense(x, 0, 4));
+    bind(&s, 1, dense(m, 0, 4));
+    assert_int_equal(weft_bind_output(s.execution, 0, &out), WEFT_OK);
+    assert_int_equal(weft_run(s.execution), WEFT_OK);
+    assert_int_equal(weft_bind_output(s.execution, 0, NULL), WEFT_OK);
+    assert_int_equal(weft_rebind_output(s.execution, 0, y), WEFT_ERR_ARGUMENT);
+    assert_int_equal(weft_run(s.execution), WEFT_OK);
+    assert_int_equal(weft_rebind_input(s.execution, 1, x + 2), WEFT_OK);
+    assert_int_equal(weft_run(s.execution), WEFT_ERR_BINDING);
+    assert_string_equal(weft_execution_error(s.execution), "mutable input 1 'm' overlaps input 0 'x'");
+    assert_int_equal(weft_rebind_input(s.execution, 1, x + 4), WEFT_OK);
+    assert_int_equal(weft_run(s.execution), WEFT_OK);
+    struct weft_tensor nothing = dense(x, 0, 4);
+    nothing.extent[0] = 0;
+    bind(&s, 0, nothing);
+    assert_int_equal(weft_run(s.execution), WEFT_OK);
+    assert_int_equal(weft_rebind_input(s.execution, 0, NULL), WEFT_OK);
+    assert_int_equal(weft_run(s.execution), WEFT_OK);
+    assert_int_equal(weft_rebind_input(s.execution, 0, x + 4), WEFT_OK); /* where %m is: nothing overlaps */
+    assert_int_equal(weft_run(s.execution), WEFT_OK);
+    close_scene(&s);
+}
+
+/* Outputs whose layout promises an address. */
+static void promised_addresses(void **state)
+{
+    static _Alignas(64) float x[16], y[32];
+    struct scene s = open_scene("graph @a(%x: f32[16]) {\n  %y: f32[16]{0 align=64} = neg %x\n  return %y\n}\n", 0);
+    const struct weft_tensor out = dense(y, 0, 16);
+    bind(&s, 0, dense(x, 0, 16));
+    assert_int_equal(weft_bind_output(s.execution, 0, &out), WEFT_OK);
+    for (int ran = 0; ran < 2; ran++) {
+        assert_int_equal(weft_rebind_output(s.execution, 0, y + 1), WEFT_ERR_BINDING);
+        assert_non_null(strstr(weft_execution_error(s.execution), "not aligned to 64 bytes, as promised"));
+        assert_int_equal(weft_rebind_output(s.execution, 0, y + 16), WEFT_OK);
+        assert_int_equal(weft_run(s.execution), WEFT_OK);
+    }
+    close_scene(&s);
+}
+
 /* Other sizes between runs at other addresses. */
 static void sizes_change_too(void **state)
 {
@@ -189,6 +236,8 @@ int main(void)
         cmocka_unit_test(views_follow),
         cmocka_unit_test(mutable_inputs_are_written_where_they_are),
         cmocka_unit_test(wrong_addresses_are_refused),
+        cmocka_unit_test(unbound_empty_and_mutable),
+        cmocka_unit_test(promised_addresses),
         cmocka_unit_test(sizes_change_too),
         cmocka_unit_test(what_an_output_needs),
         cmocka_unit_test(the_most_that_data_can_ask_for),

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 
 import pytest
 import torch
+import weft
 from conftest import compiled, same
 from torch import nn
 
@@ -55,6 +57,31 @@ def test_sizes_that_do_not_fit(call):
         with pytest.raises(Exception, match="size|shape|broadcast|must match"):
             run(torch.ones(5, 4), torch.ones(6, 4))
         same(run(torch.ones(7, 4), torch.ones(7, 4)), torch.full((7, 4), 2.0))
+
+
+@needs_c
+def test_forwarded_while_a_plan_runs():
+    """The call lets go of all that it holds, and what runs then fails: a mutable argument is another one too."""
+    count, x = 800, torch.ones(64)
+    arguments = ", ".join(f"%x{i}: f32[64]" for i in range(count))
+    plan = weft.compile(weft.parse(f"graph @m({arguments}, %m: mut f32[64]) {{\n  %s: f32[64] = add %x0, %m\n"
+                                   "  return mut %m = %s\n}\n"))
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for _ in range(100):
+            call = fast.module().make(plan, plan.handle.value, tuple((i, 2) for i in range(count + 1)), (), (), (),
+                                      lambda args: ["other"], lambda args: ["stale"])
+            go = threading.Event()
+            thread = threading.Thread(target=lambda: go.wait() and call.forward_to(lambda args: ["forwarded"]))
+            thread.start()
+            go.set()
+            results = [call([x] * (count + 1)) for _ in range(5)]
+            thread.join()
+            assert all(r in (["other"], ["forwarded"]) for r in results)
+            assert call([x] * (count + 1)) == ["forwarded"]
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_many_arguments(call):

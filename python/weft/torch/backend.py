@@ -89,6 +89,7 @@ class Graphs:
         return boxed(run) if self.kind == "backward" else run
 
     def once(self, frozen: dict[int, torch.Tensor], stale: Callable | None) -> Callable:
+        versions = {i: t._version for i, t in frozen.items()}  # before the weights are read
         report = Report(self.kind, sum(n.op == "call_function" for n in self.gm.graph.nodes))
         if self.options.report:
             reports.add(report)
@@ -99,7 +100,8 @@ class Graphs:
         try:
             translation = translate(self.gm, self.context, frozen)
             if not translation.refused:
-                return self.plan(self.gm, translation, report, frozen, stale, time.perf_counter() - start)
+                weights = tuple((i, t, versions[i]) for i, t in frozen.items())
+                return self.plan(self.gm, translation, report, weights, stale, time.perf_counter() - start)
         except (Refuse, Error) as problem:
             return self.eager(str(problem), report)
         whole = copy.deepcopy(self.gm)
@@ -132,25 +134,27 @@ class Graphs:
             translation = translate(piece, self.context, frozen)
             if translation.refused:
                 raise Refuse("; ".join(translation.refused.values()))
-            run = self.plan(piece, translation, report, frozen, None, time.perf_counter() - start)
+            weights = tuple((i, t, 0) for i, t in frozen.items())  # which somebody else compares
+            run = self.plan(piece, translation, report, weights, None, time.perf_counter() - start)
         except (Refuse, Error) as problem:
             report.eager["a piece"] = report.eager.get("a piece", 0) + len(piece.graph.nodes)
             report.reasons["a piece"] = str(problem)
             return piece
         return Unboxed(run, single)
 
-    def plan(self, gm, translation: Translation, report: Report, frozen: dict, stale: Callable | None,
+    def plan(self, gm, translation: Translation, report: Report, weights: tuple, stale: Callable | None,
              translate_s: float) -> Callable:
+        """`weights`: (argument, tensor, version) of each that is frozen."""
         if translation.empty:
             return boxed(Assemble(lambda args: [], translation))
         start = time.perf_counter()
         plan = translation.graph.compile()
         if self.options.call != "python" and self.options.outputs == "pool" and fast.serves(translation):
             # without `stale` somebody else compares the weights
-            run, how = fast.fast_call(plan, translation, frozen if stale else {}, stale), "C"
+            run, how = fast.fast_call(plan, translation, weights if stale else (), stale), "C"
         else:
             run, how = python_call(plan, translation), "Python"
         nodes = sum(n.op == "call_function" for n in gm.graph.nodes)
-        report.pieces.append(Piece(nodes, plan, translation.graph, len(frozen), translate_s,
+        report.pieces.append(Piece(nodes, plan, translation.graph, len(weights), translate_s,
                                    time.perf_counter() - start, how))
         return run

@@ -41,8 +41,10 @@ def serves(translation: Translation) -> bool:
     return module() is not None and all(i.kind != "size" for i in translation.inputs)
 
 
-def fast_call(plan, translation: Translation, frozen: dict[int, torch.Tensor], stale: Callable | None) -> Callable:
-    """A callable of one list that compares the frozen weights and calls ``stale`` with the list if one has changed."""
+def fast_call(plan, translation: Translation, weights: tuple[tuple[int, torch.Tensor, int], ...],
+              stale: Callable | None) -> Callable:
+    """A callable of one list that compares the frozen weights, each an argument with the version that the plan has
+    read, and calls ``stale`` with the list if one has changed."""
     fast = module()
     simple = all(r.kind in KINDS for r in translation.results) and all(i.kind != "step" for i in translation.inputs)
     results = translation.results
@@ -53,7 +55,7 @@ def fast_call(plan, translation: Translation, frozen: dict[int, torch.Tensor], s
     call = fast.make(
         plan, plan.handle.value, tuple((i.argument, i.dtype) for i in translation.inputs),
         tuple(output_spec(v) for v in translation.outputs), recipe,
-        tuple((i, t, t._version) for i, t in frozen.items()) if simple else (),
+        weights if simple else (),
         Other(plan, translation, simple), stale)
     return call if simple else boxed(Assemble(call, translation))
 

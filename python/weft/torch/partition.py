@@ -109,7 +109,7 @@ def tell(refused: dict[torch.fx.Node, str], report: Report) -> None:
         return
     ops = ", ".join(op if reason == "no lowering" else f"{op} ({reason})"
                     for op, reason in sorted(report.reasons.items()))
-    warnings.warn(f"weft runs a part of a {report.kind} graph in eager: {ops}", WeftGraphWarning, stacklevel=2)
+    warnings.warn(f"weft runs a part of the {report.kind} graph in eager: {ops}", WeftGraphWarning, stacklevel=2)
 
 
 class Unboxed(torch.nn.Module):
