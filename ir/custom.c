@@ -200,10 +200,16 @@ size_t weft_custom_own_scratch(const struct weft_custom_job *job)
     return rounded(bytes < MOST_SCRATCH ? bytes : MOST_SCRATCH); /* sums would wrap; no machine has as much */
 }
 
-void weft_custom_cost(const struct weft_custom_job *job, double *ret_operations, double *ret_bytes)
+bool weft_custom_cost(const struct weft_graph *graph, weft_node node, const struct weft_tensor *tensor,
+                      double *ret_operations, double *ret_bytes)
 {
-    const struct weft_custom_call call = call_of(job, job->tensor);
-    job->entry->custom.cost(job->entry->custom.user, &call, ret_operations, ret_bytes);
+    const struct weft_custom_job job = {.entry = weft_custom_of(graph, node), .graph = graph, .node = node,
+                                        .tensor = tensor, .parts = 1, .workers = 1};
+    if (!job.entry || !job.entry->custom.cost)
+        return false;
+    const struct weft_custom_call call = call_of(&job, tensor);
+    job.entry->custom.cost(job.entry->custom.user, &call, ret_operations, ret_bytes);
+    return true;
 }
 
 /* How messages call what is computed. */

@@ -71,8 +71,10 @@ size_t weft_custom_copy_bytes(const struct weft_custom_entry *entry, unsigned i,
  * many bytes each worker needs for that. */
 int32_t weft_custom_parts(const struct weft_custom_job *job);
 size_t weft_custom_own_scratch(const struct weft_custom_job *job);
-/* And what it says that a call costs; it has weft_custom.cost. */
-void weft_custom_cost(const struct weft_custom_job *job, double *ret_operations, double *ret_bytes);
+/* What the function of a node says that a call costs with these operands and results, whose data does not count; false:
+ * nothing. */
+bool weft_custom_cost(const struct weft_graph *graph, weft_node node, const struct weft_tensor *tensor,
+                      double *ret_operations, double *ret_bytes);
 /* Makes the call, one part of it, with scratch memory, 64-byte aligned, of weft_custom_scratch and what copies and the
  * function need; false if it failed, and then job->failure says why. Any thread. Only a call of one part copies. */
 bool weft_custom_run(const struct weft_custom_job *job, void *scratch);

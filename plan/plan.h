@@ -262,8 +262,8 @@ int32_t weft_plan_count_order_changes(const struct weft_plan *plan, const struct
 /* What units read, write and compute for the sizes of the hints, a line each; the sum; and the sum of a plan without
  * groups of the same graph. Under weft_protected. */
 void weft_plan_print_stats(struct weft_plan *plan, struct weft_plan *unfused, struct weft_text *text);
-/* What one unit of the plan's own graph (bodies count for themselves) moves and computes for the sizes of the hints.
- * Its steps stand together: `steps` of them from `step` on. */
+/* What one unit of the plan's own graph (bodies count for themselves) moves and computes. Its steps stand together:
+ * `steps` of them from `step` on. */
 struct weft_unit_counts {
     uint32_t step, steps;
     int64_t read, written;  /* bytes, as weft_plan_print_stats counts them */
@@ -271,10 +271,10 @@ struct weft_unit_counts {
 };
 /* Both products of an attention. */
 double weft_attention_flops(const struct weft_tensor *q, const struct weft_tensor *k, const struct weft_tensor *out);
-/* All units, in order of the steps, in memory of the arena's; what `ret_count` says how many of. Under
- * weft_protected. */
-const struct weft_unit_counts *weft_plan_count_units(struct weft_plan *plan, struct weft_arena *arena,
-                                                     uint32_t *ret_count);
+/* All units for the sizes of these symbols (NULL: at their hints), in order of the steps, in memory of the arena's;
+ * what `ret_count` says how many of. Under weft_protected. */
+const struct weft_unit_counts *weft_plan_count_units(struct weft_plan *plan, const int64_t *symbols,
+                                                     struct weft_arena *arena, uint32_t *ret_count);
 
 /* --- choice.c ----------------------------------------------------------------------------------------------------- */
 

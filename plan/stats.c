@@ -193,17 +193,13 @@ static int64_t custom_flops(const struct counter *c, weft_node n)
     const struct weft_graph *const g = c->plan->graph;
     const struct weft_node_info *const info = &g->node[n.id];
     struct weft_tensor *const tensor = weft_new(c->arena, struct weft_tensor, info->operands + info->results + 1u);
-    const struct weft_custom_job job = {.entry = weft_custom_of(g, n), .graph = g, .node = n, .tensor = tensor,
-                                        .parts = 1, .workers = 1};
-    double operations = -1, bytes;
-    if (!job.entry || !job.entry->custom.cost)
-        return -1;
+    double operations, bytes;
     for (unsigned i = 0; i < info->operands; i++)
         tensor[i] = c->frame->tensor[weft_operand(g, n, i).id];
     for (unsigned i = 0; i < info->results; i++)
         tensor[info->operands + i] = c->frame->tensor[weft_result(g, n, i).id];
-    weft_custom_cost(&job, &operations, &bytes);
-    return operations >= 0 && operations < 0x1p62 ? (int64_t)operations : -1;
+    const bool known = weft_custom_cost(g, n, tensor, &operations, &bytes);
+    return known && operations >= 0 && operations < 0x1p62 ? (int64_t)operations : -1;
 }
 
 static int64_t flops_of(const struct counter *c, weft_node n)
@@ -334,9 +330,10 @@ static void count_plan(const struct weft_plan *plan, const struct weft_frame *fr
     }
 }
 
-static void open_hinted(struct weft_plan *plan)
+/* The plan frees it if memory is refused meanwhile. */
+static void open_hinted(struct weft_plan *plan, const int64_t *symbols)
 {
-    plan->hinted = weft_frame_new(plan, plan->hint, NULL);
+    plan->hinted = weft_frame_new(plan, symbols, NULL);
     if (!plan->hinted)
         weft_out_of_memory(plan->context);
 }
@@ -350,7 +347,7 @@ static void close_hinted(struct weft_plan *plan)
 static struct counts count_all(struct weft_plan *plan, struct weft_arena *arena, struct weft_text *text)
 {
     struct counts sum = {0};
-    open_hinted(plan);
+    open_hinted(plan, plan->hint);
     count_plan(plan, plan->hinted, /* body= */ false, arena, text, &sum);
     sum.arena = plan->hinted->arena_bytes;
     sum.live = weft_frame_live_bytes(plan, plan->hinted, arena);
@@ -358,12 +355,12 @@ static struct counts count_all(struct weft_plan *plan, struct weft_arena *arena,
     return sum;
 }
 
-const struct weft_unit_counts *weft_plan_count_units(struct weft_plan *plan, struct weft_arena *arena,
-                                                     uint32_t *ret_count)
+const struct weft_unit_counts *weft_plan_count_units(struct weft_plan *plan, const int64_t *symbols,
+                                                     struct weft_arena *arena, uint32_t *ret_count)
 {
     struct weft_unit_counts *const unit = weft_new(arena, struct weft_unit_counts, plan->steps + 1);
     uint32_t count = 0;
-    open_hinted(plan);
+    open_hinted(plan, symbols ? symbols : plan->hint);
     struct counter c = open_counter(plan, plan->hinted, arena);
     for (uint32_t i = 0, next; i < plan->steps; i = next) {
         struct counts one;

@@ -62,7 +62,7 @@ static void list_costs(const struct weft_model *model, const struct weft_profile
 {
     uint32_t units = 0;
     const struct weft_unit_counts *const unit =
-        model->plan ? weft_plan_count_units(model->plan, arena, &units) : NULL;
+        model->plan ? weft_plan_count_units(model->plan, NULL, arena, &units) : NULL;
     *ret = (struct costs){.name = weft_new(arena, const char *, profile->steps + 1),
                           .ns = weft_new(arena, int64_t, profile->steps + 1), .times = profile->steps,
                           .work_name = weft_new(arena, const char *, units + 1),

@@ -40,11 +40,8 @@ void explain_count_groups(const struct explain *e, struct explain_pair *pair)
     struct weft_plan *const plan = (struct weft_plan *)weft_plan_of(e->plan, pair->to);
     if (!plan || pair->to->groups < 2 || is_too_large(e, plan))
         return;
-    const int64_t *const hint = plan->hint;
     uint32_t count;
-    plan->hint = e->symbols; /* for this one question: what is counted is counted at the hints */
-    const struct weft_unit_counts *const counts = weft_plan_count_units(plan, e->arena, &count);
-    plan->hint = hint;
+    const struct weft_unit_counts *const counts = weft_plan_count_units(plan, e->symbols, e->arena, &count);
     pair->counts = weft_new(e->arena, const struct weft_unit_counts *, plan->units.count);
     for (uint32_t i = 0; i < count; i++)
         pair->counts[plan->step[counts[i].step].unit] = &counts[i];

@@ -47,7 +47,7 @@ static struct row *list_rows(const struct explain *e, uint32_t *ret_rows)
 {
     const struct weft_profile *const profile = e->measured;
     const struct weft_unit_counts *const unit =
-        weft_plan_count_units((struct weft_plan *)e->plan, e->arena, ret_rows);
+        weft_plan_count_units((struct weft_plan *)e->plan, NULL, e->arena, ret_rows);
     struct row *const row = weft_new(e->arena, struct row, *ret_rows + 1);
     for (uint32_t i = 0; i < *ret_rows; i++) {
         const struct weft_step *const step = &e->plan->step[unit[i].step];

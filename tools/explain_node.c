@@ -137,17 +137,6 @@ static double operations(const struct explain *e, const struct weft_graph *graph
     return traits & WEFT_REDUCTION ? points(e, graph, node) : weft_tensor_elements(out);
 }
 
-/* What the function says; of none it is not known. */
-static struct explain_cost custom_cost(const struct weft_graph *graph, weft_node node, const struct weft_tensor *tensor)
-{
-    const struct weft_custom_job job = {.entry = weft_custom_of(graph, node), .graph = graph, .node = node,
-                                        .tensor = tensor, .parts = 1, .workers = 1};
-    struct explain_cost cost = {.known = job.entry && job.entry->custom.cost};
-    if (cost.known)
-        weft_custom_cost(&job, &cost.operations, &cost.bytes);
-    return cost;
-}
-
 struct explain_cost explain_cost_of(const struct explain *e, const struct weft_graph *graph, weft_node node)
 {
     const struct weft_node_info *info = &graph->node[node.id];
@@ -164,8 +153,11 @@ struct explain_cost explain_cost_of(const struct explain *e, const struct weft_g
         in[i] = tensor_of(e, graph, weft_operand(graph, node, i));
         cost.bytes += moves && bytes(&in[i]) > bytes(&out) ? bytes(&out) : bytes(&in[i]); /* a row of a table */
     }
-    if (info->op == WEFT_OP_custom)
-        return custom_cost(graph, node, in);
+    if (info->op == WEFT_OP_custom) {
+        struct explain_cost stated = {0};
+        stated.known = weft_custom_cost(graph, node, in, &stated.operations, &stated.bytes);
+        return stated;
+    }
     cost.operations = operations(e, graph, node, in, &out);
     const weft_val result = weft_result(graph, node, 0);
     const bool loaded = graph == e->to && info->results > 0 &&

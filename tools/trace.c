@@ -93,7 +93,7 @@ static void add_steps(struct trace *t, double from)
     struct weft_plan *const plan = t->model->plan;
     struct weft_arena *const arena = &plan->graph->scratch;
     uint32_t units, unit = 0;
-    const struct weft_unit_counts *const counts = weft_plan_count_units(plan, arena, &units);
+    const struct weft_unit_counts *const counts = weft_plan_count_units(plan, NULL, arena, &units);
     double at = from;
     for (uint32_t i = 0; i < t->profile->steps && i < plan->steps; i++) {
         const struct weft_step_time *const step = &t->profile->step[i];

@@ -39,8 +39,8 @@ WEFT_API int weft_rebind_output(struct weft_execution *execution, size_t i, void
 WEFT_API int weft_output_needed(struct weft_execution *execution, size_t i, struct weft_tensor *ret_tensor);
 /* Runs the plan. Memory is allocated when sizes are new; a second run with the same sizes allocates nothing, except in
  * steps of the reference evaluator (weft_statistics.fallbacks), and for the aligned copy of an input (WEFT_ALIGN_PAYS)
- * whose address was aligned until then. Memory that is written (bound outputs, mutable inputs)
- * may not overlap any other bound tensor: WEFT_ERR_BINDING. */
+ * whose address was aligned until then. Memory that is written (bound outputs, mutable inputs) may not overlap any
+ * other bound tensor: WEFT_ERR_BINDING. */
 WEFT_API int weft_run(struct weft_execution *execution);
 /* Ends the current run with WEFT_ERR_CANCELLED, or the next one if none is in progress. May be called from another
  * thread or a signal handler, as long as the execution exists; returns at once. The run stops between steps, between

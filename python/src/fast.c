@@ -22,7 +22,8 @@
 
 /* --- what setup() was given --------------------------------------------------------------------------------------- */
 
-static struct {
+enum { FUNCTIONS = 9 };
+static struct { /* in the order of FUNCTIONS in weft/torch/fast.py */
     int (*execution_create)(const void *plan, struct weft_execution **ret_execution);
     void (*execution_destroy)(struct weft_execution *);
     int (*bind_input)(struct weft_execution *, size_t, const struct weft_tensor *);
@@ -33,6 +34,7 @@ static struct {
     int (*run)(struct weft_execution *);
     const char *(*error)(const struct weft_execution *);
 } weft;
+_Static_assert(sizeof weft == FUNCTIONS * sizeof(void *), "setup() takes as many addresses");
 static const struct dl_table *torch_table;
 static PyObject *version_attribute; /* torch.Tensor._version, as the type has it */
 static descrgetfunc version_get;
@@ -420,9 +422,9 @@ static PyObject *setup(PyObject *module, PyObject *args)
 {
     (void)module;
     PyObject *capsule, *version;
-    unsigned long long a[9];
-    if (!PyArg_ParseTuple(args, "OO(KKKKKKKKK)", &capsule, &version, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5],
-                          &a[6], &a[7], &a[8]))
+    unsigned long long a[FUNCTIONS];
+    if (!PyArg_ParseTuple(args, "OO(KKKKKKKKK)", &capsule, &version, &a[0], &a[1], &a[2], &a[3], &a[4], &a[5], &a[6],
+                          &a[7], &a[8]))
         return NULL;
     const struct dl_table *table = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
     if (!table)
@@ -434,15 +436,8 @@ static PyObject *setup(PyObject *module, PyObject *args)
     torch_table = table;
     Py_INCREF(version);
     version_attribute = version;
-    memcpy(&weft.execution_create, &(uintptr_t){(uintptr_t)a[0]}, sizeof(void *));
-    memcpy(&weft.execution_destroy, &(uintptr_t){(uintptr_t)a[1]}, sizeof(void *));
-    memcpy(&weft.bind_input, &(uintptr_t){(uintptr_t)a[2]}, sizeof(void *));
-    memcpy(&weft.bind_output, &(uintptr_t){(uintptr_t)a[3]}, sizeof(void *));
-    memcpy(&weft.run, &(uintptr_t){(uintptr_t)a[4]}, sizeof(void *));
-    memcpy(&weft.error, &(uintptr_t){(uintptr_t)a[5]}, sizeof(void *));
-    memcpy(&weft.rebind_input, &(uintptr_t){(uintptr_t)a[6]}, sizeof(void *));
-    memcpy(&weft.rebind_output, &(uintptr_t){(uintptr_t)a[7]}, sizeof(void *));
-    memcpy(&weft.output_needed, &(uintptr_t){(uintptr_t)a[8]}, sizeof(void *));
+    for (size_t i = 0; i < FUNCTIONS; i++)
+        memcpy((char *)&weft + i * sizeof(void *), &(uintptr_t){(uintptr_t)a[i]}, sizeof(void *));
     return Py_BuildValue("II", table->major, table->minor);
 }
 

@@ -18,7 +18,7 @@ from ..context import Context, default_context
 from ..errors import Error
 from . import fast
 from .call import Assemble, boxed, python_call
-from .freeze import Watch, frozen_arguments
+from .freeze import Watch, Weight, frozen_arguments
 from .lower import Refuse
 from .partition import Unboxed, WeftGraphWarning, partition
 from .report import Piece, Report, reports
@@ -84,12 +84,11 @@ class Graphs:
 
     def compile(self) -> Callable:
         frozen = frozen_arguments(self.model, self.gm) if self.kind == "inference" and self.options.freeze else {}
-        run = Watch(self.once, frozen).entry() if frozen else self.once({}, None)
+        run = Watch(self.once, frozen).entry() if frozen else self.once((), None)
         # torch wraps what runs backward, and keeps attributes of functions alone
         return boxed(run) if self.kind == "backward" else run
 
-    def once(self, frozen: dict[int, torch.Tensor], stale: Callable | None) -> Callable:
-        versions = {i: t._version for i, t in frozen.items()}  # before the weights are read
+    def once(self, weights: tuple[Weight, ...], stale: Callable | None) -> Callable:
         report = Report(self.kind, sum(n.op == "call_function" for n in self.gm.graph.nodes))
         if self.options.report:
             reports.add(report)
@@ -98,9 +97,8 @@ class Graphs:
             return self.eager(foreign, report)
         start = time.perf_counter()
         try:
-            translation = translate(self.gm, self.context, frozen)
+            translation = translate(self.gm, self.context, {w.argument: w.tensor for w in weights})
             if not translation.refused:
-                weights = tuple((i, t, versions[i]) for i, t in frozen.items())
                 return self.plan(self.gm, translation, report, weights, stale, time.perf_counter() - start)
         except (Refuse, Error) as problem:
             return self.eager(str(problem), report)
@@ -108,8 +106,8 @@ class Graphs:
         twins = dict(zip(self.gm.graph.nodes, whole.graph.nodes))
         refused = {twins[n]: reason for n, reason in translation.refused.items()}
         holders = self.gm.graph.find_nodes(op="placeholder")
-        weights = {holders[i].name: tensor for i, tensor in frozen.items()}
-        return partition(whole, refused, lambda piece: self.piece(piece, report, weights), report)
+        named = {holders[w.argument].name: w.tensor for w in weights}
+        return partition(whole, refused, lambda piece: self.piece(piece, report, named), report)
 
     def foreign(self) -> str | None:
         """Why the whole graph is not weft's: no tensor in it lies in memory of the CPU."""
@@ -134,27 +132,26 @@ class Graphs:
             translation = translate(piece, self.context, frozen)
             if translation.refused:
                 raise Refuse("; ".join(translation.refused.values()))
-            weights = tuple((i, t, 0) for i, t in frozen.items())  # which somebody else compares
-            run = self.plan(piece, translation, report, weights, None, time.perf_counter() - start)
+            # no weights to compare: who calls the pieces does
+            run = self.plan(piece, translation, report, (), None, time.perf_counter() - start)
         except (Refuse, Error) as problem:
             report.eager["a piece"] = report.eager.get("a piece", 0) + len(piece.graph.nodes)
             report.reasons["a piece"] = str(problem)
             return piece
         return Unboxed(run, single)
 
-    def plan(self, gm, translation: Translation, report: Report, weights: tuple, stale: Callable | None,
+    def plan(self, gm, translation: Translation, report: Report, weights: tuple[Weight, ...], stale: Callable | None,
              translate_s: float) -> Callable:
-        """`weights`: (argument, tensor, version) of each that is frozen."""
+        """``weights`` are those that the call compares; when one has changed, it calls ``stale``."""
         if translation.empty:
             return boxed(Assemble(lambda args: [], translation))
         start = time.perf_counter()
         plan = translation.graph.compile()
         if self.options.call != "python" and self.options.outputs == "pool" and fast.serves(translation):
-            # without `stale` somebody else compares the weights
-            run, how = fast.fast_call(plan, translation, weights if stale else (), stale), "C"
+            run, how = fast.fast_call(plan, translation, weights, stale), "C"
         else:
             run, how = python_call(plan, translation), "Python"
         nodes = sum(n.op == "call_function" for n in gm.graph.nodes)
-        report.pieces.append(Piece(nodes, plan, translation.graph, len(weights), translate_s,
+        report.pieces.append(Piece(nodes, plan, translation.graph, translation.frozen, translate_s,
                                    time.perf_counter() - start, how))
         return run

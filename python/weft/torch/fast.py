@@ -15,11 +15,12 @@ import torch
 from .. import _c
 from .call import Assemble, PlanCall, boxed
 from .dtypes import WEFT_DTYPES
+from .freeze import Weight
 from .sizes import is_symbolic
 from .translate import Translation
 
-FUNCTIONS = ("execution_create", "execution_destroy", "bind_input", "bind_output", "run", "execution_error",
-             "rebind_input", "rebind_output", "output_needed")
+FUNCTIONS = ("execution_create", "execution_destroy", "bind_input", "bind_output", "rebind_input", "rebind_output",
+             "output_needed", "run", "execution_error")  # in the order of src/fast.c
 KINDS = {"output": 0, "argument": 1, "value": 2}
 
 
@@ -41,10 +42,8 @@ def serves(translation: Translation) -> bool:
     return module() is not None and all(i.kind != "size" for i in translation.inputs)
 
 
-def fast_call(plan, translation: Translation, weights: tuple[tuple[int, torch.Tensor, int], ...],
-              stale: Callable | None) -> Callable:
-    """A callable of one list that compares the frozen weights, each an argument with the version that the plan has
-    read, and calls ``stale`` with the list if one has changed."""
+def fast_call(plan, translation: Translation, weights: tuple[Weight, ...], stale: Callable | None) -> Callable:
+    """A callable of one list that compares the frozen weights and calls ``stale`` with the list if one has changed."""
     fast = module()
     simple = all(r.kind in KINDS for r in translation.results) and all(i.kind != "step" for i in translation.inputs)
     results = translation.results

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 
@@ -48,10 +49,18 @@ def can_freeze(t: torch.Tensor) -> bool:
             t.numel() > 0)
 
 
+class Weight(NamedTuple):
+    """A frozen argument, with the version that its plan has read."""
+
+    argument: int
+    tensor: torch.Tensor
+    version: int
+
+
 class Watch:
     """Runs a compiled graph and compiles it anew when its weights have changed.
 
-    ``compile(frozen, stale)`` takes {argument: tensor} and returns a callable of one list. One that has ``forward_to``
+    ``compile(weights, stale)`` takes a tuple of Weight and returns a callable of one list. One that has ``forward_to``
     compares its weights itself, in C, and calls ``stale`` when one has changed; for others ``Watch`` compares."""
 
     def __init__(self, compile: Callable, frozen: dict[int, torch.Tensor]):  # noqa: A002
@@ -66,22 +75,21 @@ class Watch:
         return self.first if hasattr(self.first, "forward_to") else self
 
     def _take(self, frozen: dict[int, torch.Tensor]) -> None:
-        versions = tuple(t._version for t in frozen.values())  # before the weights are read
-        run = self.compile(frozen, self.stale)
+        weights = tuple(Weight(i, t, t._version) for i, t in frozen.items())  # versions before elements are read
         # together, since another thread may be calling
-        self.state = run, tuple(frozen), tuple(frozen.values()), versions
+        self.state = self.compile(weights, self.stale), weights
 
     def __call__(self, args: list):
-        run, numbers, tensors, versions = self.state
-        return self.stale(args) if changed(args, numbers, tensors, versions) else run(args)
+        run, weights = self.state
+        return self.stale(args) if changed(args, weights) else run(args)
 
     def stale(self, args: list):
         """Makes a plan for the weights that are there now, and calls it."""
         with self.lock:
-            run, numbers, tensors, versions = self.state
-            if changed(args, numbers, tensors, versions):  # and no other thread has seen to it
+            run, weights = self.state
+            if changed(args, weights):  # and no other thread has seen to it
                 self.changes += 1
-                given = {i: args[i] for i in numbers} if self.changes <= MOST_CHANGES else {}
+                given = {w.argument: args[w.argument] for w in weights} if self.changes <= MOST_CHANGES else {}
                 self._take(given if all(can_freeze(t) for t in given.values()) else {})
                 run = self.state[0]
                 if hasattr(self.first, "forward_to"):
@@ -89,9 +97,6 @@ class Watch:
         return run(args)
 
 
-def changed(args: Sequence, numbers, tensors, versions) -> bool:
+def changed(args: Sequence, weights: Sequence[Weight]) -> bool:
     """Is one of these arguments another tensor than it was, or has it been written to?"""
-    for i, tensor, version in zip(numbers, tensors, versions):
-        if args[i] is not tensor or tensor._version != version:
-            return True
-    return False
+    return any(args[w.argument] is not w.tensor or w.tensor._version != w.version for w in weights)

@@ -65,6 +65,7 @@ class Translation:
     results: list[Result]
     refused: dict[torch.fx.Node, str]
     solver: Solver
+    frozen: int  #: how many arguments are constants of the graph
 
     @property
     def empty(self) -> bool:
@@ -110,7 +111,8 @@ class _Translator:
         results, outputs, nodes = self.results()
         if not self.refused:
             self.finish(nodes, outputs)
-        return Translation(self.graph, self.arguments, self.inputs, outputs, results, self.refused, self.solver)
+        return Translation(self.graph, self.arguments, self.inputs, outputs, results, self.refused, self.solver,
+                           len(self.frozen))
 
     # --- arguments
 
