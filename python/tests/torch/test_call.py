@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import threading
 
@@ -213,3 +214,23 @@ def test_entry_point():
     assert found[0].value == "weft.torch.backend:weft"
     with torch.no_grad():
         same(torch.compile(lambda x: x * 2 + 1, backend="weft")(torch.ones(3)), torch.full((3,), 3.0))
+
+def test_call_in_a_forked_process(call):
+    """A loader's workers fork: a child calls what its parent compiled, and compiles anew."""
+    net = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 8)).eval()
+    x = torch.randn(512, 64)
+    with torch.no_grad():
+        run = compiled(net, call)
+        want = run(x)
+        child = os.fork()
+        if child == 0:  # no exception may leave: pytest would go on twice
+            code = 1
+            try:
+                torch.set_num_threads(1)  # torch's own pool does not survive a fork
+                again = compiled(nn.Sequential(net, nn.Sigmoid()), call)(x)
+                code = 0 if torch.equal(run(x), want) and torch.allclose(again, want.sigmoid()) else 2
+            finally:
+                os._exit(code)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+        same(run(x), want)

@@ -24,6 +24,7 @@ from .partition import Unboxed, WeftGraphWarning, partition
 from .report import Piece, Report, reports
 from .table import decompositions
 from .translate import Translation, translate
+from .whole import keep_whole
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,6 +58,7 @@ def weft(model: torch.fx.GraphModule, inputs: Sequence, *, options: dict | None 
     from torch._functorch.partitioners import min_cut_rematerialization_partition
 
     chosen = Options.of(options)
+    keep_whole(model)
 
     def compiler(kind: str) -> Callable:
         def compile_graph(gm: torch.fx.GraphModule, _: Sequence) -> Callable:

@@ -3,7 +3,7 @@
 
 The start is torch's core_aten_decompositions(), which open gradients too. What has a lowering of its own stays whole.
 torch opens some ops whatever a table says (those with a Python implementation for autograd, like upsample_bilinear2d
-and lstm).
+and lstm): whole.py keeps these.
 """
 
 from __future__ import annotations

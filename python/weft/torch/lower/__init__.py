@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from . import (  # noqa: F401 - each registers its ops
     attention, backward, creation, elementwise, indices, normalisation, pairs, pooling, products,
-    random, reductions, shapes, windows)
+    random, recurrent, reductions, shapes, windows)
 from .registry import TABLE, Refuse
 
 __all__ = ["TABLE", "Refuse"]

@@ -17,9 +17,11 @@ class Refuse(NotImplementedError):
 
 
 def named(name: str):
-    """The overload ``add.Tensor`` or, without a point, ``relu.default`` of aten; None if this torch has none."""
+    """The overload ``add.Tensor`` or, without a point, ``relu.default`` of aten, or ``weft::resize`` of another
+    namespace; None if this torch has none."""
+    namespace, _, name = name.rpartition("::")
     packet, _, overload = name.partition(".")
-    packet = getattr(aten, packet, None)
+    packet = getattr(getattr(torch.ops, namespace) if namespace else aten, packet, None)
     return getattr(packet, overload or "default", None) if packet is not None else None
 
 

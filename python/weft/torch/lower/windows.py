@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import torch
+
 from ..dtypes import FLOATS
 from .build import result_sizes
-from .registry import Refuse, lower
+from .registry import Refuse, aten, lower
 
 
 def per_axis(values, count: int) -> list:
@@ -78,37 +80,65 @@ FORMS = {"nearest": dict(form="nearest", coordinates="asymmetric", nearest="floo
 def upsample(b, n, x, size=None, *args, **kwargs):
     name, vector = n.target._opname, n.target._overloadname == "vec"
     smooth = "linear" in name or "cubic" in name
-    form = ("linear" if "linear" in name else "cubic" if "cubic" in name else
-            "nearest_exact" if "exact" in name else "nearest")
     corners = bool(kwargs.get("align_corners", args[0] if args else False)) if smooth else False
     rest = list(args[1 if smooth else 0:])
     named_scales = [kwargs[k] for k in ("scales", "scales_d", "scales_h", "scales_w") if k in kwargs]
     scales = kwargs.get("scale_factors", rest[0] if rest else None) if vector else rest or named_scales
-    return resize(b, x, result_sizes(b, n), form, corners, scales, antialias="_aa" in name)
+    return lower_resize(b, n, x, name, corners, scales or [])
 
 
-def resize(b, x, sizes, form: str, corners: bool, scales, antialias: bool = False):
-    """What F.interpolate does. Where torch is given factors, it steps by these and not by the quotient of the sizes."""
+def lower_resize(b, n, x, name: str, corners: bool, factors):
+    """The ATen op of this name. Where torch is given factors, it steps by these and not by the quotient of the sizes;
+    None: by the quotient."""
     if x.dtype not in FLOATS:
         raise Refuse("a resize of integers")
-    options = dict(FORMS[form])
+    form = ("linear" if "linear" in name else "cubic" if "cubic" in name else
+            "nearest_exact" if "exact" in name else "nearest")
+    options, sizes = dict(FORMS[form]), result_sizes(b, n)
     if form in ("linear", "cubic"):
         options["coordinates"] = "align_corners" if corners else "half_pixel"
-    if antialias:
+    if "_aa" in name:
         if corners:
             raise Refuse("antialiasing between the corners")
         options.update(antialias=1, exclude=1)
         if form == "cubic":
             options["cubic"] = -0.5
-    scales = [s for s in scales or () if s is not None]
-    if scales and not corners:
-        if any(not isinstance(s, (int, float)) for s in scales):
-            raise Refuse("a factor that is a symbol")
-        inner, outer = x.dims[2:], sizes[2:]
-        exact = all(b.known(i) is not None and b.known(o) == b.known(i) * s for i, o, s in zip(inner, outer, scales))
-        if not exact:
-            raise Refuse("a factor that is not the quotient of the sizes")
+    if any(f is not None for f in factors) and not corners:
+        scale = step_factors(b, x.dims[2:], sizes[2:], factors)
+        if scale:
+            if form.startswith("nearest"):
+                return nearest(b, x, sizes, form, scale)
+            options["scale"] = [1.0, 1.0, *scale]
     return b.op("resize", x, dtype=x.dtype, sizes=sizes, **options)
+
+
+def nearest(b, x, sizes, form: str, factors):
+    """torch rounds places in f32: which elements they are is asked of torch, and they are gathered."""
+    upsample = aten.upsample_nearest1d if form == "nearest" else aten._upsample_nearest_exact1d
+    for axis, factor in enumerate(factors, 2):
+        inner, outer = b.static(x.dims[axis], "an axis"), b.static(sizes[axis], "an axis")
+        places = upsample(torch.arange(inner, dtype=torch.float64)[None, None], [outer], factor)[0, 0]
+        x = b.op("gather", x, b.constant(places.to(torch.int64)), axis=axis)
+    return x
+
+
+def step_factors(b, inner, outer, factors) -> list[float] | None:
+    """None if each is the quotient of the sizes, which weft steps by unless told otherwise."""
+    exact, made = True, []
+    for i, o, f in zip(inner, outer, factors):
+        i_known, o_known = b.known(i), b.known(o)
+        if f is None:
+            if i_known is None or o_known is None:
+                raise Refuse("a size that is a symbol beside a factor")
+            f = o_known / i_known
+        elif not isinstance(f, (int, float)):
+            raise Refuse("a factor that is a symbol")
+        elif i_known is not None and o_known is not None:
+            exact = exact and o_known == i_known * f
+        else:
+            exact = exact and f == int(f) and b.same_dims([b.times([i, int(f)])], [o])
+        made.append(float(f))
+    return None if exact else made
 
 
 @lower("grid_sampler_2d", "grid_sampler_3d")
