@@ -151,3 +151,13 @@ def test_autocast():
     same(got.detach(), want.detach(), rtol=2e-2, atol=2e-2)
     for ours, theirs in zip(model.parameters(), twin.parameters()):
         assert float((ours.grad - theirs.grad).norm()) <= 0.05 * float(theirs.grad.norm()) + 1e-4
+
+
+def test_long_sums_of_gradients():
+    """The gradient of a product with a vocabulary: its error must not grow with the number of words."""
+    x, w = torch.randn(256, 256, requires_grad=True), torch.randn(20000, 256)
+    dy = torch.randn(256, 20000)
+    compiled(lambda x: x @ w.t())(x).backward(dy)
+    want = dy.double() @ w.double()
+    error = ((x.grad.double() - want).norm() / want.norm()).item()
+    assert error < 2.5 * ((dy @ w).double() - want).norm() / want.norm()

@@ -99,7 +99,8 @@ class Graphs:
             return self.eager(foreign, report)
         start = time.perf_counter()
         try:
-            translation = translate(self.gm, self.context, {w.argument: w.tensor for w in weights})
+            translation = translate(self.gm, self.context, {w.argument: w.tensor for w in weights},
+                                    self.kind != "inference")
             if not translation.refused:
                 return self.plan(self.gm, translation, report, weights, stale, time.perf_counter() - start)
         except (Refuse, Error) as problem:
@@ -131,7 +132,7 @@ class Graphs:
         out = next(n for n in piece.graph.nodes if n.op == "output")
         single = not isinstance(out.args[0], (tuple, list))
         try:
-            translation = translate(piece, self.context, frozen)
+            translation = translate(piece, self.context, frozen, self.kind != "inference")
             if translation.refused:
                 raise Refuse("; ".join(translation.refused.values()))
             # no weights to compare: who calls the pieces does

@@ -73,19 +73,21 @@ class Translation:
         return not self.outputs and all(i.kind != "mutable" for i in self.inputs)
 
 
-def translate(gm: torch.fx.GraphModule, context, frozen: dict[int, torch.Tensor] | None = None) -> Translation:
-    """Translates the graph; the arguments in ``frozen`` become constants with these elements."""
-    return _Translator(gm, context, frozen or {}).run()
+def translate(gm: torch.fx.GraphModule, context, frozen: dict[int, torch.Tensor] | None = None,
+              training: bool = False) -> Translation:
+    """Translates the graph; the arguments in ``frozen`` become constants with these elements. ``training``: the graph
+    runs forward for a gradient, or backward."""
+    return _Translator(gm, context, frozen or {}, training).run()
 
 
 class _Translator:
-    def __init__(self, gm, context, frozen):
+    def __init__(self, gm, context, frozen, training):
         from ..graph import Graph
 
         self.gm, self.frozen = gm, frozen
         self.graph = Graph(context, "torch")
         self.sizes = Sizes(self.graph)
-        self.build = Build(self.graph, self.sizes)
+        self.build = Build(self.graph, self.sizes, training)
         self.env: dict[torch.fx.Node, object] = {}
         self.inputs: list[Input] = []
         self.refused: dict[torch.fx.Node, str] = {}

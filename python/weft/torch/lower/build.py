@@ -24,9 +24,10 @@ Dim = _c.Dim
 class Build:
     """Makes weft nodes for a graph of ATen ops."""
 
-    def __init__(self, graph, sizes):
+    def __init__(self, graph, sizes, training: bool = False):
         self.g = graph
         self.size = sizes  # SymInt, int or Dim -> int or Dim
+        self.training = training
         self.streams = 0  # how many random nodes there are: each draws from a stream of its own
         self.step = None  # the node that holds the number of the call, for random ops
 
