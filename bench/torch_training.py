@@ -48,7 +48,8 @@ def main():
     from weft.torch.backend import weft
     warnings.simplefilter("ignore")
     torch.set_num_threads(options.threads)
-    print("| model | losses differ by | gradients, weft to f64 | eager to f64 | first and last loss |\n|---|---|---|---|---|")
+    print("| model | losses differ by | gradients, weft to f64 | eager to f64 | first and last loss |")
+    print("|---|---|---|---|---|")
     for name in options.models or models.TRAIN:
         model, inputs = models.TRAIN[name]()
         twins = [copy.deepcopy(model) for _ in range(2)]
