@@ -82,6 +82,8 @@ static void random_copy(struct weft_check *check, struct weft_copy *copy, int by
         else
             copy->extent[i] = weft_check_between(check, 0, 2) ? weft_check_between(check, 1, most) : 1;
     }
+    if (!weft_check_between(check, 0, 3))
+        copy->extent[weft_check_between(check, 0, 3)] = 2; /* pairs have loops of their own */
     if (grouped)
         copy->extent[3] = (int64_t)1 << weft_check_between(check, 0, 4);
     random_strides(check, copy, copy->out_stride, false, grouped);

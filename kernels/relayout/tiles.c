@@ -135,48 +135,94 @@ static void blocked(const struct weft_copy *copy, void *out, const void *in)
         mover->fence();
 }
 
-/* Single elements, the longer axis inside. */
-#define NARROW_TILE(name, type)                                                                                        \
-    static void name(const struct weft_tile *t, bool stream)                                                           \
+/* Single elements: `count` tiles one after the other, the longer axis of a tile inside. A tile may be as small as 16 by
+ * 2 (pixels that change places with channels), so that finding each with a walk took longer than moving it. */
+struct narrow_tiles {
+    struct weft_tile tile;
+    int64_t count, out_next, in_next; /* bytes from one tile to the next */
+};
+
+#define NARROW_TILES(name, type)                                                                                       \
+    static void name(const struct narrow_tiles *all)                                                                   \
     {                                                                                                                  \
+        const struct weft_tile *const t = &all->tile;                                                                  \
         const int64_t out_step = t->out_step / (int64_t)sizeof(type), in_step = t->in_step / (int64_t)sizeof(type);    \
-        type *const out = (type *)(void *)t->out;                                                                      \
-        const type *const in = (const type *)(const void *)t->in;                                                      \
-        if (t->rows >= t->columns)                                                                                     \
-            for (int64_t c = 0; c < t->columns; c++)                                                                   \
-                for (int64_t r = 0; r < t->rows; r++)                                                                  \
-                    out[c * out_step + r] = in[r * in_step + c];                                                       \
-        else                                                                                                           \
-            for (int64_t r = 0; r < t->rows; r++)                                                                      \
+        for (int64_t i = 0; i < all->count; i++) {                                                                     \
+            type *const out = (type *)(void *)(t->out + i * all->out_next);                                            \
+            const type *const in = (const type *)(const void *)(t->in + i * all->in_next);                             \
+            if (t->rows >= t->columns)                                                                                 \
                 for (int64_t c = 0; c < t->columns; c++)                                                               \
-                    out[c * out_step + r] = in[r * in_step + c];                                                       \
+                    for (int64_t r = 0; r < t->rows; r++)                                                              \
+                        out[c * out_step + r] = in[r * in_step + c];                                                   \
+            else                                                                                                       \
+                for (int64_t r = 0; r < t->rows; r++)                                                                  \
+                    for (int64_t c = 0; c < t->columns; c++)                                                           \
+                        out[c * out_step + r] = in[r * in_step + c];                                                   \
+        }                                                                                                              \
     }
 struct sixteen {
     weft_loose_u64 half[2];
 };
-NARROW_TILE(narrow_8, uint8_t)
-NARROW_TILE(narrow_16, weft_loose_u16)
-NARROW_TILE(narrow_32, weft_loose_u32)
-NARROW_TILE(narrow_64, weft_loose_u64)
-NARROW_TILE(narrow_128, struct sixteen)
+NARROW_TILES(narrow_8, uint8_t)
+NARROW_TILES(narrow_16, weft_loose_u16)
+NARROW_TILES(narrow_32, weft_loose_u32)
+NARROW_TILES(narrow_64, weft_loose_u64)
+NARROW_TILES(narrow_128, struct sixteen)
+
+typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
+typedef double pair __attribute__((aligned(4), may_alias)); /* two neighbours */
+typedef double two_pairs __attribute__((vector_size(16)));
+
+/* Rows of two columns: four pairs become a vector of either column. */
+static void narrow_pairs(const struct narrow_tiles *all)
+{
+    const struct weft_tile *const t = &all->tile;
+    const int64_t step = t->in_step / (int64_t)sizeof(float), rows = t->rows;
+    for (int64_t i = 0; i < all->count; i++) {
+        weft_loose_f32 *const left = (weft_loose_f32 *)(void *)(t->out + i * all->out_next);
+        weft_loose_f32 *const right = (weft_loose_f32 *)(void *)(t->out + i * all->out_next + t->out_step);
+        const weft_loose_f32 *const in = (const weft_loose_f32 *)(const void *)(t->in + i * all->in_next);
+#define PAIR_AT(r) *(const pair *)(const void *)(in + (r) * step)
+        int64_t r = 0;
+        for (; r + 4 <= rows; r += 4) {
+            const four a = (four)(two_pairs){PAIR_AT(r), PAIR_AT(r + 1)};
+            const four b = (four)(two_pairs){PAIR_AT(r + 2), PAIR_AT(r + 3)};
+            *(four *)(void *)(left + r) = __builtin_shufflevector(a, b, 0, 2, 4, 6);
+            *(four *)(void *)(right + r) = __builtin_shufflevector(a, b, 1, 3, 5, 7);
+        }
+#undef PAIR_AT
+        for (; r < rows; r++)
+            left[r] = in[r * step], right[r] = in[r * step + 1];
+    }
+}
 
 static void narrow(const struct weft_copy *copy, void *out, const void *in)
 {
-    const weft_tile_fn make = copy->bytes == 1   ? narrow_8
-                              : copy->bytes == 2 ? narrow_16
-                              : copy->bytes == 4 ? narrow_32
-                              : copy->bytes == 8 ? narrow_64
-                                                 : narrow_128;
-    const int row_axis = copy->rank - 1, column_axis = copy->rank - 2;
+    const bool pairs = copy->bytes == 4 && copy->extent[copy->rank - 2] == 2;
+    void (*const make)(const struct narrow_tiles *) = pairs             ? narrow_pairs
+                                                      : copy->bytes == 1 ? narrow_8
+                                                      : copy->bytes == 2 ? narrow_16
+                                                      : copy->bytes == 4 ? narrow_32
+                                                      : copy->bytes == 8 ? narrow_64
+                                                                         : narrow_128;
+    const int row_axis = copy->rank - 1, column_axis = copy->rank - 2, next_axis = copy->rank - 3;
     struct tiling t = {.height = NARROW_SIDE, .width = NARROW_SIDE};
-    if (!begin(&t, copy, copy->rank, true, out, in))
+    struct weft_copy one = *copy;
+    struct narrow_tiles tiles = {.count = 1};
+    if (next_axis >= 0) {
+        tiles.count = copy->extent[next_axis];
+        tiles.out_next = copy->out_stride[next_axis] * copy->bytes;
+        tiles.in_next = copy->in_stride[next_axis] * copy->bytes;
+        one.extent[next_axis] = tiles.count > 0;
+    }
+    if (!begin(&t, &one, copy->rank, true, out, in))
         return;
     do {
-        make(&(struct weft_tile){t.walk.at[0], t.walk.at[1], copy->out_stride[column_axis] * copy->bytes,
-                                 copy->in_stride[row_axis] * copy->bytes,
-                                 size_at(&t.walk, t.rows, t.height, copy->extent[row_axis]),
-                                 size_at(&t.walk, t.columns, t.width, copy->extent[column_axis]), NULL},
-             false);
+        tiles.tile = (struct weft_tile){t.walk.at[0], t.walk.at[1], copy->out_stride[column_axis] * copy->bytes,
+                                        copy->in_stride[row_axis] * copy->bytes,
+                                        size_at(&t.walk, t.rows, t.height, copy->extent[row_axis]),
+                                        size_at(&t.walk, t.columns, t.width, copy->extent[column_axis]), NULL};
+        make(&tiles);
     } while (next(&t));
 }
 
