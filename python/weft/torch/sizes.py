@@ -64,7 +64,7 @@ class Sizes:
             known = env.var_to_range.get(symbol)
             low = int(known.lower) if known is not None and known.lower.is_Integer else 0
             high = int(known.upper) if known is not None and known.upper.is_Integer else LARGEST
-            hints = getattr(env, "backed_var_to_val", None) or getattr(env, "var_to_val", {})
+            hints = env.backed_var_to_val if hasattr(env, "backed_var_to_val") else env.var_to_val
             hint = int(hints.get(symbol, 0))
             low, high = min(max(low, 0), LARGEST), min(max(high, 0), LARGEST)
             self._ranges[symbol] = low, high, hint if low <= hint <= high else 0
@@ -102,6 +102,12 @@ class Sizes:
         if name == "ModularIndexing":
             return self.graph.combine("%", self.graph.combine("/", parts[0], parts[1]), parts[2])
         raise Refuse(f"the size {e}")
+
+    def text(self, value) -> str:
+        """A size in weft's text form, in parentheses where it is more than a number or a name."""
+        size = self(value)
+        text = str(self.graph.size_text(size) if isinstance(size, Dim) else size)
+        return text if text.isidentifier() or text.isdecimal() else f"({text})"
 
     def _symbol(self, symbol: sympy.Symbol) -> Dim:
         if symbol not in self.dims:

@@ -138,7 +138,7 @@ class _Translator:
 
     def param(self, value: torch.Tensor, mutable: bool = False):
         node = self.graph.param(WEFT_DTYPES[value.dtype], [self.sizes(s) for s in value.shape], mutable)
-        text = layout_text(value.shape, value.stride())
+        text = layout_text(self.sizes, value.shape, value.stride())
         if text:
             for size in value.stride():  # symbols that stand in strides alone have to be known too
                 self.sizes(size)
@@ -315,7 +315,7 @@ class _Translator:
         if node.raw.id in seen or facts.node.id == 0 or facts.constant:
             node = self.graph.op("reshape", node, dtype=node.dtype, sizes=node.dims)
         seen.add(node.raw.id)
-        text = layout_text(value.shape, value.stride())
+        text = layout_text(self.sizes, value.shape, value.stride())
         if text:
             self.graph.layout(node, text)
         return node
