@@ -177,6 +177,7 @@ struct weft_blob {
     void *release_user;
     _Atomic int32_t references;
     char *path; /* of the mapped file, else NULL; owned by the blob */
+    bool planned;      /* it came without elements, in a graph that is planned with their packs (plan/stored.h) */
     bool for_one;      /* the elements of one constant, made for its value (runtime/constants.c) */
     char given_up[33]; /* weft_blob_hash of what `data` was before it was given up; else "" */
 };
@@ -184,6 +185,10 @@ struct weft_blob {
 struct weft_blob *weft_blob_new(struct weft_context *context, size_t bytes);
 /* Maps a whole file, read-only; on failure records an error that names the file and returns NULL. */
 struct weft_blob *weft_blob_map(struct weft_context *context, const char *path);
+/* Such a mapping, which becomes the blob's. NULL if memory is refused: then it is unmapped. */
+struct weft_blob *weft_blob_of_mapping(struct weft_context *context, void *data, size_t bytes);
+/* One that has been given up, as far as anybody can tell: its elements are known by their hash alone. */
+struct weft_blob *weft_blob_lost(struct weft_context *context, const char *hash, size_t bytes);
 /* The user's memory, which is never written; who calls this sets `release` when all has gone well. NULL if memory is
  * refused. */
 struct weft_blob *weft_blob_borrow(struct weft_context *context, const void *data, size_t bytes);

@@ -81,6 +81,26 @@ struct weft_blob *weft_blob_map(struct weft_context *context, const char *path)
     return blob;
 }
 
+struct weft_blob *weft_blob_of_mapping(struct weft_context *context, void *data, size_t bytes)
+{
+    struct weft_blob *const blob = weft_allocate(context, sizeof *blob);
+    if (blob)
+        *blob = (struct weft_blob){.context = context, .data = data, .bytes = bytes, .mapped = true, .references = 1};
+    else
+        munmap(data, bytes);
+    return blob;
+}
+
+struct weft_blob *weft_blob_lost(struct weft_context *context, const char *hash, size_t bytes)
+{
+    struct weft_blob *const blob = weft_allocate(context, sizeof *blob);
+    if (blob) {
+        *blob = (struct weft_blob){.context = context, .bytes = bytes, .planned = true, .references = 1};
+        memcpy(blob->given_up, hash, sizeof blob->given_up - 1);
+    }
+    return blob;
+}
+
 enum { FORGOTTEN = 64 << 10 }; /* bytes that are worth a system call */
 
 void weft_blob_forget(struct weft_blob *blob, uint64_t offset, size_t bytes)

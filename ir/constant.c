@@ -61,7 +61,13 @@ void weft_const_write(const struct weft_graph *graph, weft_val value, void *data
         write_splat(constant, type->dtype, n, data);
         break;
     case WEFT_CONST_BLOB:
-        memcpy(data, weft_const_data(graph, value), (size_t)weft_dtype_bytes(type->dtype, n));
+        if (weft_const_data(graph, value)) {
+            memcpy(data, weft_const_data(graph, value), (size_t)weft_dtype_bytes(type->dtype, n));
+            break;
+        }
+        memset(data, 0, (size_t)weft_dtype_bytes(type->dtype, n)); /* of a plan from a file (plan/stored.h) */
+        weft_error(graph->context, WEFT_ERR_INVALID, &(struct weft_place){.where = graph->name},
+                   "the elements of a constant are gone");
         break;
     case WEFT_CONST_RANDOM:
         for (int64_t i = 0; i < n; i++)

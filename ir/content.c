@@ -215,7 +215,7 @@ static bool fill_elementwise(struct content *c, int op, unsigned operands)
 static bool fill_const(struct content *c)
 {
     const struct weft_constant *constant = weft_node_of(c->graph, c->node)->constant;
-    if (constant->kind == WEFT_CONST_RANDOM)
+    if (constant->kind == WEFT_CONST_RANDOM || (constant->kind == WEFT_CONST_BLOB && !constant->blob->data))
         return false;
     const void *data = constant->kind == WEFT_CONST_BLOB ? (const char *)constant->blob->data + constant->offset : NULL;
     for (int64_t i = 0; i < c->count; i++) {

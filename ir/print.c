@@ -247,7 +247,7 @@ static void print_blob(struct printer *p, const struct weft_type *type, const st
     const char *place = options->place_blob ? options->place_blob(options->user, data, bytes, &offset) : NULL;
     if (place) {
         print_file(p, place, offset);
-    } else if (constant->blob->path) {
+    } else if (constant->blob->path && !options->by_content) {
         print_file(p, constant->blob->path, constant->offset);
     } else {
         char hash[33];

@@ -9,6 +9,7 @@ struct weft_print_options {
     const char *const *under;    /* per node id, a text to print as a comment below the line, or NULL */
     uint32_t inline_limit;       /* constants of up to so many elements are printed in place; 0: 64 */
     bool all_inline;             /* print every blob constant in place, whatever its size */
+    bool by_content;             /* constants of files too have their content hash in the text */
     bool absolute_files;         /* the text will not lie in the folder that the graph came from */
     /* Called for a larger constant that lies in no file; returns a file name and sets the offset, or NULL: then its
      * content hash stands in the text. */

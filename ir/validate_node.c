@@ -163,7 +163,7 @@ static void check_constant(struct weft_validator *v, weft_node node)
     const uint64_t need = (uint64_t)weft_dtype_bytes(type->dtype, weft_dim_value(count));
     if (!constant->blob || constant->offset > constant->blob->bytes || need > constant->blob->bytes - constant->offset)
         weft_found(v, node, "the constant's bytes lie outside its memory");
-    else if (constant->blob->given_up[0])
+    else if (constant->blob->given_up[0] && !constant->blob->planned)
         weft_found(v, node, "the constant's elements were packed when a plan was made, and given up");
 }
 

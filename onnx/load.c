@@ -14,6 +14,7 @@ struct load {
     size_t bytes;
     struct weft_load_options options; /* of what is in memory; of a file: what is fixed */
     struct weft_blob *file;
+    struct weft_blob **known;   /* of constants that the caller has, as far as the text named them; a reference each */
     struct weft_arena scratch;
 };
 
@@ -46,10 +47,29 @@ static bool begins_like_text(const char *data, size_t bytes)
     return false;
 }
 
+static struct weft_blob *find_known(void *user, const char *id, uint64_t *ret_offset)
+{
+    struct load *const load = user;
+    *ret_offset = 0;
+    for (size_t i = 0; i < load->options.constant_count; i++) {
+        const struct weft_known_constant *const known = &load->options.constants[i];
+        if (strcmp(known->id, id) != 0)
+            continue;
+        if (!load->known[i])
+            load->known[i] = weft_blob_borrow(load->context, known->data, known->bytes);
+        if (!load->known[i])
+            weft_out_of_memory(load->context);
+        return weft_blob_hold(load->known[i]);
+    }
+    return NULL;
+}
+
 static int load_text(struct load *load, const char *name)
 {
     const struct weft_parse_options options = {
-        .name = name, .folder = load->options.folder, .no_files = !load->path && !load->options.folder};
+        .name = name, .folder = load->options.folder, .no_files = !load->path && !load->options.folder,
+        .find_blob = find_known, .user = load};
+    load->known = weft_new(&load->scratch, struct weft_blob *, load->options.constant_count);
     uint32_t count;
     if (load->options.fixed_count)
         weft_error(load->context, WEFT_ERR_UNSUPPORTED, &(struct weft_place){.file = name},
@@ -89,8 +109,25 @@ static int load_protected(void *arg)
         .folder = load->path        ? weft_onnx_folder_of(&load->scratch, load->path)
                   : options->folder ? weft_arena_format(&load->scratch, "%s/", options->folder)
                                     : NULL};
-    weft_onnx_import(load->context, &load->scratch, &source, &load->graph);
+    if (options->constant_count)
+        weft_error(load->context, WEFT_ERR_UNSUPPORTED, NULL, "constants that the caller has are for weft text");
+    else
+        weft_onnx_import(load->context, &load->scratch, &source, &load->graph);
     return load->context->error_status;
+}
+
+/* The caller's constants are given back from here on, if all went well, and at once if the text does not name them. */
+static void settle_known(struct load *load, bool well)
+{
+    for (size_t i = 0; load->known && i < load->options.constant_count; i++) {
+        const struct weft_known_constant *const known = &load->options.constants[i];
+        if (well && load->known[i]) {
+            load->known[i]->release_data = known->release;
+            load->known[i]->release_user = known->user;
+        } else if (well && known->release)
+            known->release(known->user, known->data);
+        weft_blob_drop(load->known[i]);
+    }
 }
 
 /* Borrowed memory is given back from here on, if all went well, and at once if no graph holds it. */
@@ -100,8 +137,13 @@ static int load_graph(struct load *load, struct weft_graph **ret_graph)
     for (size_t i = 0; i < options->fixed_count; i++)
         if (!options->fixed || !options->fixed[i].name || !options->fixed[i].tensor)
             return weft_missing(load->context);
+    for (size_t i = 0; i < options->constant_count; i++)
+        if (!options->constants || !options->constants[i].id ||
+            (options->constants[i].bytes && !options->constants[i].data))
+            return weft_missing(load->context);
     weft_arena_open(&load->scratch, load->context);
     const int status = weft_protected(load->context, load_protected, load);
+    settle_known(load, status == WEFT_OK);
     weft_arena_close(&load->scratch);
     if (status == WEFT_OK && load->file->borrowed) {
         load->file->release = options->release;

@@ -62,6 +62,14 @@ uint32_t weft_plan_add_pack(struct weft_plan *plan, size_t bytes)
     return plan->packs++;
 }
 
+uint32_t weft_plan_add_shared(struct weft_plan *plan, struct weft_shared_pack *shared, void *data, size_t bytes)
+{
+    plan->pack = weft_grow(plan->graph->arena, plan->pack, &plan->pack_capacity, plan->packs + 1, sizeof *plan->pack);
+    plan->pack[plan->packs] = (struct weft_pack){.data = data, .bytes = bytes, .shared = shared};
+    plan->constant_bytes += (int64_t)bytes;
+    return plan->packs++;
+}
+
 void weft_plan_drop_pack(struct weft_plan *plan, uint32_t pack)
 {
     struct weft_pack *dropped = &plan->pack[pack];

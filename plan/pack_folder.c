@@ -3,6 +3,7 @@
 #include "plan/pack_folder.h"
 
 #include "ir/public.h"
+#include "ir/text.h"
 #include "ir/user_folder.h"
 
 #include <dirent.h>
@@ -37,6 +38,7 @@ struct opening {
     struct weft_context *context;
     struct weft_pack_folder *folder;
     const char *path, *from;
+    uint64_t bytes;
 };
 
 static int refuse(const struct opening *o, const char *why)
@@ -49,7 +51,9 @@ static int open_folder(void *argument)
     const struct opening *const o = argument;
     struct weft_pack_folder *const folder = o->folder;
     const char *const limit = secure_getenv("WEFT_PACKS_BYTES"), *why;
-    if (limit && *limit && !weft_user_folder_bytes(limit, &folder->limit))
+    if (o->bytes)
+        folder->limit = o->bytes;
+    else if (limit && *limit && !weft_user_folder_bytes(limit, &folder->limit))
         return weft_wrong(o->context, "WEFT_PACKS_BYTES", "'%.64s' is no number, which K, M or G may follow", limit);
     if (snprintf(folder->path, sizeof folder->path, "%s", o->path) >= (int)sizeof folder->path)
         return refuse(o, strerror(ENAMETOOLONG));
@@ -60,7 +64,7 @@ static int open_folder(void *argument)
     return folder->file < 0 ? refuse(o, why) : WEFT_OK;
 }
 
-int weft_pack_folder_open(struct weft_context *context, const char *path, const char *from)
+int weft_pack_folder_open(struct weft_context *context, const char *path, uint64_t bytes, const char *from)
 {
     struct weft_pack_folder *const folder = weft_allocate(context, sizeof *folder);
     if (!folder)
@@ -68,7 +72,8 @@ int weft_pack_folder_open(struct weft_context *context, const char *path, const 
     *folder = (struct weft_pack_folder){.file = -1, .limit = MOST_BYTES};
     context->pack_folder = folder;
     return weft_protected(context, open_folder,
-                          &(struct opening){.context = context, .folder = folder, .path = path, .from = from});
+                          &(struct opening){.context = context, .folder = folder, .path = path, .bytes = bytes,
+                                            .from = from});
 }
 
 void weft_pack_folder_close(struct weft_context *context)
@@ -85,6 +90,8 @@ void weft_pack_folder_close(struct weft_context *context)
 static bool is_pack(const char *name)
 {
     const size_t hash = strspn(name, "0123456789abcdef");
+    if (hash == HASH_DIGITS && strcmp(name + hash, ".plan") == 0)
+        return true;
     const size_t size = hash == HASH_DIGITS && name[hash] == '-' ? strspn(name + hash + 1, "0123456789abcdef") : 0;
     return size > 0 && strcmp(name + hash + 1 + size, ".pack") == 0;
 }
@@ -96,7 +103,7 @@ static bool is_temporary(const char *name)
            name[4 + HASH_DIGITS] == '\0';
 }
 
-/* What all packs take, and the name of the one that was mapped longest ago; removes what writers that died left. */
+/* What all packs and plans take, and the name of the one that was mapped longest ago; removes what writers that died left. */
 static uint64_t survey(const struct weft_pack_folder *folder, char oldest[NAME_BYTES])
 {
     uint64_t bytes = 0;
@@ -140,27 +147,35 @@ static bool make_room(const struct weft_pack_folder *folder, size_t bytes)
 
 /* --- files -------------------------------------------------------------------------------------------------------- */
 
-/* The file with this name, mapped, if it may be trusted and has these bytes. */
-static void *map_equal(const struct weft_pack_folder *folder, const char *name, const void *data, size_t bytes)
+/* The file with this name, mapped, if it may be trusted; `*bytes`: so many, or, if that is 0, as many as it has. */
+static void *map_trusted(const struct weft_pack_folder *folder, const char *name, size_t *bytes, int flags)
 {
     struct stat status;
     const int file = openat(folder->file, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (file < 0)
         return NULL;
     void *mapped = MAP_FAILED;
-    if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) && !weft_distrust(&status) &&
-        status.st_size == (off_t)bytes)
-        mapped = mmap(NULL, bytes, PROT_READ, MAP_SHARED, file, 0);
-    if (mapped != MAP_FAILED) {
-        (void)madvise(mapped, bytes, MADV_HUGEPAGE); /* a wish, which a tmpfs may grant */
-        if (memcmp(mapped, data, bytes) == 0) {
-            futimens(file, NULL);
-            close(file);
-            return mapped;
-        }
-        munmap(mapped, bytes);
+    if (fstat(file, &status) == 0 && S_ISREG(status.st_mode) && !weft_distrust(&status) && status.st_size > 0 &&
+        (*bytes == 0 || status.st_size == (off_t)*bytes)) {
+        *bytes = (size_t)status.st_size;
+        mapped = mmap(NULL, *bytes, PROT_READ, MAP_SHARED | flags, file, 0);
     }
+    if (mapped != MAP_FAILED)
+        futimens(file, NULL);
     close(file);
+    return mapped == MAP_FAILED ? NULL : mapped;
+}
+
+/* The file with this name, mapped, if it may be trusted and has these bytes. */
+static void *map_equal(const struct weft_pack_folder *folder, const char *name, const void *data, size_t bytes)
+{
+    void *const mapped = map_trusted(folder, name, &bytes, 0);
+    if (!mapped)
+        return NULL;
+    (void)madvise(mapped, bytes, MADV_HUGEPAGE); /* a wish, which a tmpfs may grant */
+    if (memcmp(mapped, data, bytes) == 0)
+        return mapped;
+    munmap(mapped, bytes);
     return NULL;
 }
 
@@ -255,6 +270,55 @@ void *weft_pack_folder_map(struct weft_context *context, const void *data, size_
     if (!mapped)
         warn(context, error ? strerror(error) : "a file that was just written cannot be mapped");
     return mapped;
+}
+
+void *weft_pack_folder_map_known(struct weft_context *context, size_t bytes, const char hash[33])
+{
+    const struct weft_pack_folder *const folder = context->pack_folder;
+    char name[NAME_BYTES], found[33];
+    if (!folder || bytes == 0)
+        return NULL;
+    snprintf(name, sizeof name, "%.32s-%zx.pack", hash, bytes);
+    void *const mapped = map_trusted(folder, name, &bytes, MAP_POPULATE);
+    if (!mapped)
+        return NULL;
+    weft_blob_hash(mapped, bytes, found);
+    if (memcmp(found, hash, HASH_DIGITS) == 0)
+        return mapped;
+    munmap(mapped, bytes);
+    unlinkat(folder->file, name, 0); /* whoever has it mapped has noticed, or never will */
+    return NULL;
+}
+
+void *weft_pack_folder_read(struct weft_context *context, const char *name, size_t *ret_bytes)
+{
+    *ret_bytes = 0;
+    return context->pack_folder ? map_trusted(context->pack_folder, name, ret_bytes, 0) : NULL;
+}
+
+const char *weft_pack_folder_write(struct weft_context *context, const char *name, const void *data, size_t bytes)
+{
+    const struct weft_pack_folder *const folder = context->pack_folder;
+    char temporary[NAME_BYTES];
+    if (!folder || !make_room(folder, bytes))
+        return "the folder may not hold so many bytes";
+    const int file = make_temporary(folder, temporary);
+    if (file < 0)
+        return strerror(errno);
+    int error = write_all(file, data, bytes);
+    if (close(file) != 0 && !error)
+        error = errno;
+    if (!error && renameat(folder->file, temporary, folder->file, name) != 0)
+        error = errno;
+    if (error)
+        unlinkat(folder->file, temporary, 0);
+    return error ? strerror(error) : NULL;
+}
+
+void weft_pack_folder_remove(struct weft_context *context, const char *name)
+{
+    if (context->pack_folder)
+        unlinkat(context->pack_folder->file, name, 0);
 }
 
 void weft_pack_folder_unmap(void *data, size_t bytes) { munmap(data, bytes); }

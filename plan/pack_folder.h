@@ -26,16 +26,24 @@
 
 struct weft_pack_folder;
 
-/* Opens the folder of this path, for the context. `from`: who named it, for messages. Errors: WEFT_ERR_ARGUMENT, with
+/* Opens the folder of this path, for the context, with this limit, or, if that is 0, WEFT_PACKS_BYTES. `from`: who named it, for messages. Errors: WEFT_ERR_ARGUMENT, with
  * what is wrong; WEFT_ERR_NOMEM. */
-int weft_pack_folder_open(struct weft_context *context, const char *path, const char *from);
+int weft_pack_folder_open(struct weft_context *context, const char *path, uint64_t bytes, const char *from);
 /* NULL is fine. What is mapped stays so. */
 void weft_pack_folder_close(struct weft_context *context);
+
+/* Other files of the folder, <32 hex digits>.plan (stored.h): the whole file, mapped read-only, or NULL; writes one,
+ * also in the place of another: NULL, or what is wrong; removes it. */
+void *weft_pack_folder_read(struct weft_context *context, const char *name, size_t *ret_bytes);
+const char *weft_pack_folder_write(struct weft_context *context, const char *name, const void *data, size_t bytes);
+void weft_pack_folder_remove(struct weft_context *context, const char *name);
 
 /* The bytes of a pack as memory of its file, read-only and at the begin of a page; the file is written if it is not
  * there. `hash`: XXH3's of 128 bits, in hex. NULL: the context has no folder, the pack is too small for a file, or its
  * file cannot be had; the first time that one cannot be written, a warning says why. Inside of a protected call. */
 void *weft_pack_folder_map(struct weft_context *context, const void *data, size_t bytes, const char hash[33]);
+/* The pack with this hash and so many bytes, if its file is there and has them: nothing is compared but the hash. */
+void *weft_pack_folder_map_known(struct weft_context *context, size_t bytes, const char hash[33]);
 /* Gives such memory back. Any thread. */
 void weft_pack_folder_unmap(void *data, size_t bytes);
 

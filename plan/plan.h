@@ -18,6 +18,8 @@
 #include "sched/unit.h"
 
 struct weft_execution;
+struct weft_stored;      /* plan/stored.h */
+struct weft_stored_pack;
 struct weft_tiers; /* plan/tiers.h */
 
 /* --- plan.c ------------------------------------------------------------------------------------------------------- */
@@ -100,6 +102,9 @@ struct weft_plan {
     uint32_t *param_storage, *return_storage; /* by parameter, by return slot */
     struct weft_aliases alias;    /* what is computed in the memory of others */
     bool keeps_constants;   /* none are given up */
+    const struct weft_stored *stored; /* packs of an earlier process; while planning only, or NULL */
+    bool was_stored;        /* the plan is that of an earlier process, or of this one, from its file */
+    const char *why_not_stored; /* NULL: nobody asked */
     struct weft_prices prices; /* the target's as they were; a target of the caller's may go before the plan */
     uint32_t pick;          /* which choice every node takes, from 0, or its last: WEFT_CHOICE */
     bool share;             /* results may be views of what the caller has already */
@@ -171,6 +176,10 @@ void weft_plan_drop_controls(struct weft_plan *plan);
 
 /* A pack that is written and stays as it is: if another plan of the context has an equal one, that takes its place. */
 void weft_plan_share_pack(struct weft_plan *plan, uint32_t pack);
+/* A pack that an earlier process has written; its number. */
+uint32_t weft_plan_adopt_pack(struct weft_plan *plan, struct weft_stored_pack *stored);
+/* Is the pack a file of the context's folder? Then the hash is its name's. */
+bool weft_plan_pack_file(const struct weft_pack *pack, char ret_hash[33]);
 /* Gives a pack of a plan's back. Any thread. */
 void weft_plan_free_pack(struct weft_context *context, struct weft_pack *pack);
 /* Bytes of packs that other plans have too, at this moment; bodies included. */
@@ -184,6 +193,8 @@ void weft_shared_packs_close(struct weft_context *context);
 
 /* Memory that lives as long as the plan; its number. */
 uint32_t weft_plan_add_pack(struct weft_plan *plan, size_t bytes);
+/* The same for memory that other plans may have too, of which a reference becomes the plan's. */
+uint32_t weft_plan_add_shared(struct weft_plan *plan, struct weft_shared_pack *shared, void *data, size_t bytes);
 /* Gives it back; its number stays. */
 void weft_plan_drop_pack(struct weft_plan *plan, uint32_t pack);
 /* Parameters, where the caller has them. */

@@ -14,7 +14,7 @@
  * Where the context has a folder for packs (pack_folder.h), the bytes are those of a file there, which other processes
  * have mapped too. */
 #include "plan/pack_folder.h"
-#include "plan/plan.h"
+#include "plan/stored.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -110,6 +110,47 @@ void weft_plan_share_pack(struct weft_plan *plan, uint32_t number)
                                         .mapped = mapped != NULL, .references = 1};
     *list = shared;
     pack->shared = shared;
+}
+
+static XXH128_hash_t hash_of(const char *digits)
+{
+    unsigned long long high, low;
+    return sscanf(digits, "%16llx%16llx", &high, &low) == 2 ? (XXH128_hash_t){.high64 = high, .low64 = low}
+                                                            : (XXH128_hash_t){0};
+}
+
+uint32_t weft_plan_adopt_pack(struct weft_plan *plan, struct weft_stored_pack *stored)
+{
+    struct weft_context *const context = plan->context;
+    const struct weft_pack pack = {.data = stored->data, .bytes = stored->bytes};
+    const XXH128_hash_t hash = hash_of(stored->hash);
+    if (!stored->mapped) {
+        const uint32_t number = weft_plan_add_pack(plan, stored->bytes);
+        memcpy(plan->pack[number].data, stored->data, stored->bytes);
+        weft_plan_share_pack(plan, number);
+        return number;
+    }
+    struct weft_shared_pack **const list = &context->shared_pack[hash.low64 % WEFT_SHARED_PACKS];
+    struct weft_shared_pack *shared = find(context, list, &pack, hash);
+    if (!shared) {
+        shared = weft_allocate(context, sizeof *shared);
+        if (!shared)
+            weft_out_of_memory(context);
+        *shared = (struct weft_shared_pack){.next = *list, .hash = hash, .data = stored->data, .bytes = stored->bytes,
+                                            .mapped = true, .references = 1};
+        *list = shared;
+        stored->taken = true;
+    }
+    return weft_plan_add_shared(plan, shared, shared->data, shared->bytes);
+}
+
+bool weft_plan_pack_file(const struct weft_pack *pack, char ret_hash[33])
+{
+    if (!pack->shared || !pack->shared->mapped)
+        return false;
+    snprintf(ret_hash, 33, "%016llx%016llx", (unsigned long long)pack->shared->hash.high64,
+             (unsigned long long)pack->shared->hash.low64);
+    return true;
 }
 
 void weft_plan_free_pack(struct weft_context *context, struct weft_pack *pack)

@@ -11,7 +11,7 @@
  * up. */
 #include "codegen/strips.h"
 #include "passes/passes.h"
-#include "plan/plan.h"
+#include "plan/stored.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -102,15 +102,20 @@ static void pack(struct weft_plan *plan, struct weft_step *step, bool alone)
     if (storage->kind != WEFT_IN_CONSTANT || /* a relayout that is returned, say, is made in each run */
         !weft_select_pack(&select, step, &how) || (alone && how.plain))
         return;
-    const weft_loose_f32 *const elements = (const weft_loose_f32 *)elements_of(plan, storage) +
-                                           weft_dim_value(plan->home[weights.id].layout->offset);
-    step->pack = weft_plan_add_pack(plan, how.bytes);
     struct weft_packing *const packing = weft_new(plan->graph->arena, struct weft_packing, 1);
     *packing = *how.packing;
+    struct weft_stored_pack *const stored = weft_stored_find_pack(plan->stored, plan->packs, how.bytes);
+    if (stored)
+        step->pack = weft_plan_adopt_pack(plan, stored);
+    else {
+        const weft_loose_f32 *const elements = (const weft_loose_f32 *)elements_of(plan, storage) +
+                                               weft_dim_value(plan->home[weights.id].layout->offset);
+        step->pack = weft_plan_add_pack(plan, how.bytes);
+        step->kind->write_pack(&how, plan->pack[step->pack].data, elements,
+                               storage->load ? NULL : constant_of(plan, storage));
+        weft_plan_share_pack(plan, step->pack);
+    }
     plan->pack[step->pack].packing = packing;
-    step->kind->write_pack(&how, plan->pack[step->pack].data, elements,
-                           storage->load ? NULL : constant_of(plan, storage));
-    weft_plan_share_pack(plan, step->pack);
     step->plain = how.plain;
     forget_file(plan, storage); /* at once, or the file and its packs are in memory together */
     give_up_at_once(plan, step, how.plain);
@@ -232,6 +237,7 @@ void weft_plan_give_up_constants(struct weft_plan *plan)
         qsort(read, count, sizeof(struct weft_blob *), by_blob);
     for (uint32_t i = 0; i < root->blobs; i++) {
         const struct weft_blob *const blob = root->blob[i];
+        root->blob[i]->planned = false; /* whoever copies the graph has to know that elements are missing */
         const bool is_read = count > 0 && bsearch(&blob, read, count, sizeof(struct weft_blob *), by_blob);
         if (blob->bytes >= LEAST && !is_read && !plan->keeps_constants)
             weft_blob_give_up(root->blob[i]);

@@ -174,11 +174,11 @@ static void set_target(struct weft_context *context, const struct request *r, co
     describe(&context->target);
 }
 
-static int open_packs(struct weft_context *context, const char *given)
+static int open_packs(struct weft_context *context, const char *given, uint64_t bytes)
 {
     const char *const path = given ? given : secure_getenv("WEFT_PACKS");
-    return path && *path ? weft_pack_folder_open(context, path, given ? "weft_context_options.packs" : "WEFT_PACKS")
-                         : WEFT_OK;
+    const char *const from = given ? "weft_context_options.packs" : "WEFT_PACKS";
+    return path && *path ? weft_pack_folder_open(context, path, bytes, from) : WEFT_OK;
 }
 
 int weft_open(const struct weft_context_options *given, struct weft_context **ret_context)
@@ -209,7 +209,7 @@ int weft_open(const struct weft_context_options *given, struct weft_context **re
     if (status == WEFT_OK)
         status = weft_prices_open(context, r.options.prices, &cpu);
     if (status == WEFT_OK)
-        status = open_packs(context, r.options.packs);
+        status = open_packs(context, r.options.packs, r.options.packs_bytes);
     if (status < 0) {
         weft_close(context);
         return status;

@@ -64,7 +64,9 @@ struct weft_context_options {
                           NULL: WEFT_PACKS, else none. One that is not the user's alone to write is refused
                           (WEFT_ERR_ARGUMENT). Files there take at most $WEFT_PACKS_BYTES (64G; those mapped longest
                           ago are removed first; what a process has mapped stays in its memory), and may be removed
-                          at any time, but not written or cut short: that reaches whoever has them mapped */
+                          at any time, but not written or cut short: that reaches whoever has them mapped. Plans
+                          (WEFT_COMPILE_STORE) lie there too */
+    uint64_t packs_bytes; /* most bytes of files in that folder; 0: $WEFT_PACKS_BYTES */
 };
 
 /* Opens a context; `options` may be NULL. Wrong options give WEFT_ERR_ARGUMENT, with a message to `diagnose`. A file

@@ -26,6 +26,18 @@ struct weft_fixed_input {
  * ONNX models only. */
 WEFT_API int weft_load_fixed(struct weft_context *context, const char *path, const struct weft_fixed_input *fixed,
                              size_t count, struct weft_graph **ret_graph);
+/* The elements of constants that weft text writes as `const blob=ID`: memory that stays the caller's, is read where it
+ * lies and may not change. Whoever writes such a text may choose the 32 hexadecimal digits of `id` (lower case). */
+struct weft_known_constant {
+    const char *id;
+    const void *data;
+    size_t bytes;
+    /* Called once: when the last graph, plan or execution is gone that could read `data`, on whichever thread that is;
+     * before weft_load_memory returns if the text does not name it. Never if that fails. NULL: the data stays valid
+     * until the context is freed. */
+    void (*release)(void *user, const void *data);
+    void *user;
+};
 struct weft_load_options {
     size_t size;
     const char *name;      /* what messages call the model; NULL: "memory" */
@@ -37,6 +49,8 @@ struct weft_load_options {
      * for weft text before weft_load_memory returns. Never if that fails. NULL: the bytes are copied. */
     void (*release)(void *user, const void *data, size_t bytes);
     void *release_user;
+    const struct weft_known_constant *constants; /* for weft text: `constant_count` of them, each `id` once */
+    size_t constant_count;
 };
 /* As weft_load, from memory: an ONNX model, or weft text if it begins like it. With `release` the weights of a model
  * stay in `data`, which may not change until `release` is called; plans copy those that kernels want packed, and those

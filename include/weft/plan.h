@@ -67,6 +67,14 @@ struct weft_compile_options {
 #define WEFT_COMPILE_NO_FUSE 64u    /* a kernel for each node: groups in the graph are opened, and none are formed.
                                        Layouts and kernels are otherwise the same. For comparison */
 #define WEFT_COMPILE_NO_COMPILER 128u /* always interpret groups; never start a C compiler */
+#define WEFT_COMPILE_STORE 256u /* take the plan from the context's folder for packs (weft_context_options.packs), if an
+                                  earlier process has put it there: neither passes run nor choices nor packs are made;
+                                  else make it and put it there. Its file is found by all that decides it: the library,
+                                  the graph with its elements, CPU, caches, threads, prices and options. What is wrong
+                                  with the folder or the file is no error, and weft_plan_stored tells it. Not stored:
+                                  plans with options that name passes, addresses of inputs or a target, with
+                                  WEFT_COMPILE_NO_PASSES, _REFERENCE or _KEEP_CONSTANTS, and those of contexts with
+                                  functions or passes of the caller's */
 
 /* Makes a plan. The graph is copied (weights are shared) and may be destroyed afterwards; so may the target. */
 WEFT_API int weft_compile(const struct weft_graph *graph, const struct weft_compile_options *options,
@@ -81,6 +89,9 @@ WEFT_API int weft_plan_wait(const struct weft_plan *plan);
  * none, or NULL; the plan owns the text. Pointers may be NULL. */
 WEFT_API int weft_plan_compiled(const struct weft_plan *plan, int32_t *ret_compiled, int32_t *ret_groups,
                                 const char **ret_reason);
+/* Was the plan, compiled with WEFT_COMPILE_STORE, there already? *ret_reason: why not, or NULL; the plan owns the text.
+ * Pointers may be NULL. */
+WEFT_API int weft_plan_stored(const struct weft_plan *plan, int32_t *ret_found, const char **ret_reason);
 /* Drops the caller's reference to the plan, which is freed with its last execution. */
 WEFT_API void weft_plan_destroy(struct weft_plan *plan);
 /* The planned graph as text, with kernels and storage right of `!`. The caller frees it with weft_free_text. */

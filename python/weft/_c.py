@@ -28,7 +28,7 @@ F64, F32, BF16, F16, I64, I32, I16, I8, U64, U32, U16, U8, BOOL, I4, U4, F8E4M3,
 NOTE, WARNING, ERROR = range(3)
 EXECUTOR_CONCURRENT = 1
 (COMPILE_NO_PASSES, COMPILE_REFERENCE, COMPILE_NO_WINOGRAD, COMPILE_SHARE_RESULTS, COMPILE_WINOGRAD_4,
- COMPILE_KEEP_CONSTANTS, COMPILE_NO_FUSE, COMPILE_NO_COMPILER) = (1 << i for i in range(8))
+ COMPILE_KEEP_CONSTANTS, COMPILE_NO_FUSE, COMPILE_NO_COMPILER, COMPILE_STORE) = (1 << i for i in range(9))
 ALIGN_NEVER, ALIGN_PAYS, ALIGN_ALWAYS = range(3)
 MEMORY_NONE, MEMORY_INPUT, MEMORY_OUTPUT, MEMORY_CONSTANT, MEMORY_ARENA = range(5)
 CONSTANT_NONE, CONSTANT_STORED, CONSTANT_SPLAT, CONSTANT_RANDOM, CONSTANT_GIVEN_UP = range(5)
@@ -57,7 +57,7 @@ CDiagnostic = _struct("CDiagnostic", ("severity", _i32), ("status", _i32), ("fil
 ContextOptions = _struct(
     "ContextOptions", ("size", _N), ("allocator", C.POINTER(Allocator)), ("executor", C.POINTER(Executor)),
     ("diagnose", _P), ("diagnose_user", _P), ("cpu", _S), ("threads", _i32), ("reserved", _i32), ("prices", _S),
-    ("packs", _S))
+    ("packs", _S), ("packs_bytes", C.c_uint64))
 
 # --- graph.h
 
@@ -81,8 +81,10 @@ class Dim(C.Structure):
 
 
 FixedInput = _struct("FixedInput", ("name", _S), ("tensor", C.POINTER(Tensor)))
+KnownConstant = _struct("KnownConstant", ("id", _S), ("data", _P), ("bytes", _N), ("release", _P), ("user", _P))
 LoadOptions = _struct("LoadOptions", ("size", _N), ("name", _S), ("folder", _S), ("fixed", C.POINTER(FixedInput)),
-                      ("fixed_count", _N), ("release", _P), ("release_user", _P))
+                      ("fixed_count", _N), ("release", _P), ("release_user", _P),
+                      ("constants", C.POINTER(KnownConstant)), ("constant_count", _N))
 
 
 class CustomValue(C.Structure):
@@ -249,7 +251,8 @@ PROTOTYPES: dict[str, tuple] = {
     "weft_call_extent": (_int, _P, Dim, _P), "weft_target_create": (_int, _P, _P), "weft_target_destroy": (None, _P),
     "weft_target_add": (_int, _P, _P), "weft_target_restrict": (_int, _P, _u32),
     # plan.h
-    "weft_compile": (_int, _P, _P, _P), "weft_plan_wait": (_int, _P), "weft_plan_compiled": (_int, _P, _P, _P, _P),
+    "weft_compile": (_int, _P, _P, _P), "weft_plan_wait": (_int, _P), "weft_plan_stored": (_int, _P, _P, _P),
+    "weft_plan_compiled": (_int, _P, _P, _P, _P),
     "weft_plan_destroy": (None, _P), "weft_plan_print": (_int, _P, _P), "weft_plan_graph": (_P, _P),
     "weft_plan_inputs": (_N, _P), "weft_plan_outputs": (_N, _P), "weft_plan_input": (_int, _P, _N, _P),
     "weft_plan_output": (_int, _P, _N, _P), "weft_plan_find_input": (_int, _P, _S, _P),

@@ -36,18 +36,21 @@ _DIAGNOSE = _c.DIAGNOSE(_diagnose)  # of the module: contexts call it for as lon
 class Context:
     """What graphs and plans are made in: at most ``threads`` threads (0: all that the process may use), CPU levels up
     to ``cpu`` ("baseline", "avx2", "avx512"; None: all that it has). ``prices`` and ``packs`` are those of
-    weft_context_options: a file of measured costs, a folder for packed weights that processes share.
+    weft_context_options: a file of measured costs, a folder for packed weights that processes share and for plans
+    (``Flags.STORE``); ``packs_bytes``: most bytes of files there (0: WEFT_PACKS_BYTES).
 
     A context and its graphs are used by one thread at a time; a lock sees to it."""
 
-    def __init__(self, threads: int = 0, cpu: str | None = None, prices: str | None = None, packs: str | None = None):
-        self.threads, self.cpu, self.prices, self.packs = threads, cpu, prices, packs
+    def __init__(self, threads: int = 0, cpu: str | None = None, prices: str | None = None, packs: str | None = None,
+                 packs_bytes: int = 0):
+        self.threads, self.cpu, self.prices, self.packs, self.packs_bytes = threads, cpu, prices, packs, packs_bytes
         self.lock = threading.RLock()
         self._messages: list[Diagnostic] = []
         self._number = next(_numbers)
         _contexts[self._number] = self
         options = _c.sized(_c.ContextOptions, diagnose=C.cast(_DIAGNOSE, C.c_void_p), diagnose_user=self._number,
-                           threads=threads, cpu=_encode(cpu), prices=_encode(prices), packs=_encode(packs))
+                           threads=threads, cpu=_encode(cpu), prices=_encode(prices), packs=_encode(packs),
+                           packs_bytes=packs_bytes)
         self.handle = C.c_void_p()
         self.call(_c.lib.weft_open, C.byref(options), C.byref(self.handle))
         weakref.finalize(self, _c.lib.weft_close, self.handle).atexit = False
@@ -88,7 +91,7 @@ class Context:
             return self
         if self.prices is None and self.packs is None:
             return default_context(threads, cpu)
-        return Context(threads, cpu, self.prices, self.packs)
+        return Context(threads, cpu, self.prices, self.packs, self.packs_bytes)
 
     def __repr__(self) -> str:
         return f"<weft.Context threads={self.threads or 'all'} cpu={self.cpu or 'all'}>"

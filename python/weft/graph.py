@@ -13,7 +13,7 @@ import itertools
 import os
 import tempfile
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterable, NamedTuple, Sequence, Union
 
 import numpy as np
 
@@ -42,6 +42,15 @@ _borrow_numbers = itertools.count(1)
 def _release(user: int, data: int) -> None:
     """The last plan that read a borrowed constant is gone: its owner may go too."""
     _borrowed.pop(user, None)
+
+
+class Known(NamedTuple):
+    """The elements of a constant in a text, which lie in memory of ``owner`` and must not change."""
+
+    id: str  #: 32 hexadecimal digits
+    address: int
+    bytes: int
+    owner: object
 
 
 class Value(operators.Operators):
@@ -87,6 +96,26 @@ class Graph:
         self._source: Callable[[Context], Graph] | None = None  # reads it again, as long as it is as it was read
         if parent is None:
             weakref.finalize(self, _c.lib.weft_graph_destroy, handle).atexit = False
+
+    @classmethod
+    def of_text(cls, context: Context, text: str, known: Sequence[Known] = ()) -> Graph:
+        """The graph of a weft text, with the elements of constants that it writes as ``blob=`` and an id."""
+        raw, handle, numbers, listed = text.encode(), C.c_void_p(), [], []
+        for k in known:
+            numbers.append(next(_borrow_numbers))
+            _borrowed[numbers[-1]] = k.owner
+            listed.append(_c.KnownConstant(k.id.encode(), k.address, k.bytes, C.cast(_release, C.c_void_p).value,
+                                           numbers[-1]))
+        options = _c.sized(_c.LoadOptions, name=b"text", constants=_c.array_of(_c.KnownConstant, listed),
+                           constant_count=len(listed))
+        try:
+            context.call(_c.lib.weft_load_memory, context.handle, C.cast(C.c_char_p(raw), C.c_void_p), len(raw),
+                         C.byref(options), C.byref(handle))
+        except BaseException:
+            for number in numbers:
+                _borrowed.pop(number, None)
+            raise
+        return cls(context, handle=handle)
 
     # --- sizes
 

@@ -32,6 +32,7 @@ class Flags(enum.IntFlag):
     KEEP_CONSTANTS = _c.COMPILE_KEEP_CONSTANTS
     NO_FUSE = _c.COMPILE_NO_FUSE
     NO_COMPILER = _c.COMPILE_NO_COMPILER
+    STORE = _c.COMPILE_STORE
 
 
 class Align(enum.IntEnum):
@@ -247,6 +248,12 @@ class Plan:
         """Returns when all code that can be compiled for its groups is there; until then they are interpreted."""
         _c.check(_c.lib.weft_plan_wait(self.handle))
         return self
+
+    def stored(self) -> tuple[bool, str | None]:
+        """Was the plan, compiled with ``Flags.STORE``, there already; and why not."""
+        found, reason = C.c_int32(), C.c_char_p()
+        _c.check(_c.lib.weft_plan_stored(self.handle, C.byref(found), C.byref(reason)))
+        return bool(found.value), reason.value.decode(errors="replace") if reason.value else None
 
     @property
     def compiled(self) -> Compiled:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 torch = pytest.importorskip("torch", minversion="2.6")
 sys.path.insert(0, str(Path(__file__).parent))
+os.environ["WEFT_PLANS"] = ""  # nothing on disk; test_cache.py has folders of its own
 
 from weft.torch import reports  # noqa: E402
 from weft.torch.backend import weft as backend  # noqa: E402

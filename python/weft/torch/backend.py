@@ -14,13 +14,14 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from ..context import Context, default_context
 from ..errors import Error
-from . import fast
+from . import aot_cache, fast
+from .cache import Cache
 from .call import Assemble, boxed, python_call
 from .freeze import Watch, Weight, frozen_arguments
 from .lower import Refuse
 from .partition import Unboxed, WeftGraphWarning, partition
+from .program import Program
 from .report import Piece, Report, reports
 from .table import decompositions
 from .translate import Translation, translate
@@ -35,6 +36,7 @@ class Options:
     threads: int = 0  #: of the plans; 0: as many as torch.get_num_threads() says when a graph is compiled
     outputs: str = "pool"  #: where results lie: "pool", memory that is kept between calls, or "torch", its allocator,
     #: which the call in Python asks; results can then be resized
+    cache: bool | str = True  #: keep plans on disk for later processes; a folder: there, and not in the default one
     report: bool = True  #: keep a report of each graph in weft.torch.reports
     call: str = "auto"  #: "auto": from C where it can be; "python": for comparison
 
@@ -48,6 +50,8 @@ class Options:
         if made.outputs not in ("pool", "torch") or made.call not in ("auto", "python"):
             raise ValueError(f"backend weft: outputs is \"pool\" or \"torch\", call is \"auto\" or \"python\", "
                              f"not {made.outputs!r} and {made.call!r}")
+        if not isinstance(made.cache, (bool, str)):
+            raise ValueError(f"backend weft: cache is True, False or a folder, not {made.cache!r}")
         return made
 
 
@@ -59,52 +63,101 @@ def weft(model: torch.fx.GraphModule, inputs: Sequence, *, options: dict | None 
 
     chosen = Options.of(options)
     keep_whole(model)
+    cache = Cache.of(chosen.cache, chosen.threads)
 
-    def compiler(kind: str) -> Callable:
-        def compile_graph(gm: torch.fx.GraphModule, _: Sequence) -> Callable:
-            with torch._dynamo.utils.preserve_rng_state(), torch.utils._python_dispatch._disable_current_modes():
-                return Graphs(model, gm, kind, chosen).compile()
+    def compiler(kind: str) -> Callable[..., Graphs]:
+        return lambda gm, _: Graphs(model, gm, kind, chosen, cache)
 
-        return compile_graph
-
-    return aot_autograd(
-        fw_compiler=compiler("forward"), bw_compiler=compiler("backward"), inference_compiler=compiler("inference"),
-        decompositions=decompositions(), partition_fn=min_cut_rematerialization_partition,
-        keep_inference_input_mutations=True)(model, inputs)
+    with aot_cache.session(model, chosen, cache, restored) as wrap:
+        return aot_autograd(
+            fw_compiler=wrap(compiler("forward")), bw_compiler=wrap(compiler("backward")),
+            inference_compiler=wrap(compiler("inference")), decompositions=decompositions(),
+            partition_fn=min_cut_rematerialization_partition, keep_inference_input_mutations=True)(model, inputs)
 
 
-def context_of(options: Options) -> Context:
-    return default_context(options.threads or torch.get_num_threads())
+def restored(model, stored: Stored, options: Options, cache: Cache) -> Graphs:
+    """A graph of AOTAutograd's that another process has translated."""
+    return Graphs(model, None, stored.kind, options, cache, stored)
+
+
+@dataclasses.dataclass
+class Stored:
+    """What another process needs of a graph that is one plan."""
+
+    kind: str
+    nodes: int
+    arguments: int
+    frozen: tuple[int, ...]
+    programs: dict[frozenset[int], Program]  #: by the arguments that are constants: those above, and none
 
 
 class Graphs:
     """Compiles one graph of AOTAutograd's, again whenever its frozen weights change."""
 
-    def __init__(self, model, gm: torch.fx.GraphModule, kind: str, options: Options):
-        self.model, self.gm, self.kind, self.options = model, gm, kind, options
-        self.context = context_of(options)
+    def __init__(self, model, gm: torch.fx.GraphModule | None, kind: str, options: Options, cache: Cache,
+                 stored: Stored | None = None):
+        self.model, self.gm, self.kind, self.options, self.cache = model, gm, kind, options, cache
+        self.programs: dict[frozenset[int], Program] = dict(stored.programs) if stored else {}
+        self.whole = True  # one plan, and nothing in eager
+        self.nodes = stored.nodes if stored else sum(n.op == "call_function" for n in gm.graph.nodes)
+        self.arguments = stored.arguments if stored else len(gm.graph.find_nodes(op="placeholder"))
+        self.aot = "hit" if stored else ""
+        self.frozen: tuple[int, ...] = stored.frozen if stored else ()  # arguments that are constants at first
 
     def compile(self) -> Callable:
-        frozen = frozen_arguments(self.model, self.gm) if self.kind == "inference" and self.options.freeze else {}
-        run = Watch(self.once, frozen).entry() if frozen else self.once((), None)
+        frozen = {}
+        if self.kind == "inference" and self.options.freeze:
+            frozen = frozen_arguments(self.model, self.arguments, self.frozen if self.gm is None else None)
+        if self.gm is None and set(frozen) != set(self.frozen):
+            raise LookupError("other arguments are weights than in the process that stored the graph")
+        self.frozen = tuple(frozen)
+        with torch._dynamo.utils.preserve_rng_state(), torch.utils._python_dispatch._disable_current_modes():
+            run = Watch(self.once, frozen).entry() if frozen else self.once((), None)
         # torch wraps what runs backward, and keeps attributes of functions alone
         return boxed(run) if self.kind == "backward" else run
 
     def once(self, weights: tuple[Weight, ...], stale: Callable | None) -> Callable:
-        report = Report(self.kind, sum(n.op == "call_function" for n in self.gm.graph.nodes))
+        self.report = report = Report(self.kind, self.nodes, aot=self.aot)
         if self.options.report:
             reports.add(report)
-        foreign = self.foreign()
-        if foreign:
-            return self.eager(foreign, report)
         start = time.perf_counter()
+        tensors = {w.argument: w.tensor for w in weights}
         try:
-            translation = translate(self.gm, self.context, {w.argument: w.tensor for w in weights},
-                                    self.kind != "inference")
-            if not translation.refused:
-                return self.plan(self.gm, translation, report, weights, stale, time.perf_counter() - start)
+            program, translation = self.program(tensors)
+            if program:
+                return self.plan(program, report, tensors, weights, stale, time.perf_counter() - start)
         except (Refuse, Error) as problem:
+            self.whole = False
             return self.eager(str(problem), report)
+        self.whole = False
+        return self.cut(translation, report, weights)
+
+    def program(self, tensors: dict[int, torch.Tensor]) -> tuple[Program | None, Translation | None]:
+        """The graph with these arguments as constants; or what was refused of it."""
+        key = frozenset(tensors)
+        if key not in self.programs:
+            if self.gm is None:
+                raise Refuse("the stored graph has no such weights")
+            foreign = self.foreign()
+            if foreign:
+                raise Refuse(foreign)
+            translation = translate(self.gm, self.cache.context, tensors, self.kind != "inference")
+            if translation.refused:
+                return None, translation
+            self.programs[key] = translation.program()
+        return self.programs[key], None
+
+    def stored(self) -> Stored | None:
+        """For another process; None if the graph runs in eager in part. Holds what the call needs once weights have
+        changed too often to be constants."""
+        if not self.whole:
+            return None
+        frozen = frozenset(self.frozen)
+        programs = {frozen: self.programs[frozen], frozenset(): self.program({})[0]}
+        return Stored(self.kind, self.nodes, self.arguments, self.frozen, programs)
+
+    def cut(self, translation: Translation, report: Report, weights: tuple[Weight, ...]) -> Callable:
+        """A graph with ops that weft lacks."""
         whole = copy.deepcopy(self.gm)
         twins = dict(zip(self.gm.graph.nodes, whole.graph.nodes))
         refused = {twins[n]: reason for n, reason in translation.refused.items()}
@@ -119,6 +172,8 @@ class Graphs:
         return f"device {' '.join(sorted(devices - {'cpu'}))}" if devices - {"cpu"} else None
 
     def eager(self, reason: str, report: Report) -> Callable:
+        if self.gm is None:  # torch then traces the graph itself
+            raise LookupError(f"the stored graph cannot be compiled: {reason}")
         report.eager["the whole graph"] = report.nodes
         report.reasons["the whole graph"] = reason
         warnings.warn(f"weft runs a {self.kind} graph in eager: {reason}", WeftGraphWarning, stacklevel=2)
@@ -132,29 +187,30 @@ class Graphs:
         out = next(n for n in piece.graph.nodes if n.op == "output")
         single = not isinstance(out.args[0], (tuple, list))
         try:
-            translation = translate(piece, self.context, frozen, self.kind != "inference")
+            translation = translate(piece, self.cache.context, frozen, self.kind != "inference")
             if translation.refused:
                 raise Refuse("; ".join(translation.refused.values()))
             # no weights to compare: who calls the pieces does
-            run = self.plan(piece, translation, report, (), None, time.perf_counter() - start)
+            run = self.plan(translation.program(), report, frozen, (), None, time.perf_counter() - start)
         except (Refuse, Error) as problem:
             report.eager["a piece"] = report.eager.get("a piece", 0) + len(piece.graph.nodes)
             report.reasons["a piece"] = str(problem)
             return piece
         return Unboxed(run, single)
 
-    def plan(self, gm, translation: Translation, report: Report, weights: tuple[Weight, ...], stale: Callable | None,
-             translate_s: float) -> Callable:
-        """``weights`` are those that the call compares; when one has changed, it calls ``stale``."""
-        if translation.empty:
-            return boxed(Assemble(lambda args: [], translation))
+    def plan(self, program: Program, report: Report, tensors: dict[int, torch.Tensor], weights: tuple[Weight, ...],
+             stale: Callable | None, translate_s: float) -> Callable:
+        """The plan of a program with these arguments as constants. ``weights`` are those that the call compares; when
+        one has changed, it calls ``stale``."""
+        if program.empty:
+            return boxed(Assemble(lambda args: [], program))
         start = time.perf_counter()
-        plan = translation.graph.compile()
-        if self.options.call != "python" and self.options.outputs == "pool" and fast.serves(translation):
-            run, how = fast.fast_call(plan, translation, weights, stale), "C"
+        graph = program.open(self.cache.context, tensors)
+        plan, cached = self.cache.compile(graph)
+        if self.options.call != "python" and self.options.outputs == "pool" and fast.serves(program):
+            run, how = fast.fast_call(plan, program, weights, stale), "C"
         else:
-            run, how = python_call(plan, translation), "Python"
-        nodes = sum(n.op == "call_function" for n in gm.graph.nodes)
-        report.pieces.append(Piece(nodes, plan, translation.graph, translation.frozen, translate_s,
-                                   time.perf_counter() - start, how))
+            run, how = python_call(plan, program), "Python"
+        report.pieces.append(Piece(program.nodes, plan, graph, len(program.weights), translate_s,
+                                   time.perf_counter() - start, how, cached))
         return run

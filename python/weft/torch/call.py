@@ -16,7 +16,7 @@ import torch
 from .. import _c
 from ..errors import BindingError
 from .dtypes import WEFT_DTYPES
-from .translate import Result, Translation
+from .program import Program, Result
 
 
 def describe(tensor: torch.Tensor):
@@ -30,31 +30,11 @@ def draw_step() -> torch.Tensor:
     return torch.randint(2**32, (), dtype=torch.int64)
 
 
-class Shapes:
-    """Extents and strides of tensors whose sizes may be symbols, for the arguments of a call."""
-
-    def __init__(self, values: Sequence[torch.Tensor], solver):
-        self.kinds = [(v.dim(), v.dtype) for v in values]
-        self.formula = solver.formula([size for v in values for size in (*v.shape, *v.stride())])
-
-    def of(self, args: Sequence) -> list[tuple[list[int], list[int], torch.dtype]]:
-        numbers, out, at = self.formula(args), [], 0
-        for rank, dtype in self.kinds:
-            out.append((numbers[at: at + rank], numbers[at + rank: at + 2 * rank], dtype))
-            at += 2 * rank
-        return out
-
-
 class PlanCall:
     """call(list) -> list of the plan's outputs. Each of several callers at once gets an execution of its own."""
 
-    def __init__(self, plan, translation: Translation):
-        self.plan = plan
-        self.inputs = [i for i in translation.inputs]
-        self.bound = [(k, i) for k, i in enumerate(self.inputs)]
-        self.outputs = Shapes(translation.outputs, translation.solver)
-        self.expected = Shapes([i.value for i in self.inputs if i.kind in ("tensor", "mutable")], translation.solver)
-        self.told = {k: translation.solver.formula([i.value]) for k, i in enumerate(self.inputs) if i.kind == "size"}
+    def __init__(self, plan, program: Program):
+        self.plan, self.program = plan, program
         self.free: list[C.c_void_p] = []
         self.byte = C.create_string_buffer(1)
 
@@ -75,7 +55,7 @@ class PlanCall:
             _c.check(status, _c.lib.weft_execution_error(execution))
 
     def __call__(self, args: list) -> list[torch.Tensor]:
-        made = [torch.empty_strided(s, st, dtype=d) for s, st, d in self.outputs.of(args)]
+        made = [torch.empty_strided(s, st, dtype=d) for s, st, d in self.program.outputs.of(args)]
         execution = self._execution()
         try:
             try:
@@ -88,9 +68,9 @@ class PlanCall:
         return made
 
     def _run(self, execution, args: list, made: list[torch.Tensor]) -> None:
-        for k, i in self.bound:
+        for k, i in enumerate(self.program.inputs):
             if i.kind == "size":
-                (size,) = self.told[k](args)
+                (size,) = i.told(args)
                 tensor = _c.Tensor(C.addressof(self.byte), i.dtype, 1, (C.c_int64 * _c.MAX_RANK)(size))
             else:
                 tensor = describe(args[i.argument])
@@ -101,8 +81,8 @@ class PlanCall:
 
     def _run_on_copies(self, execution, args: list, made: list[torch.Tensor]) -> None:
         """Arguments that lie otherwise than they did when the graph was traced, or over each other, are copied."""
-        copies, back, expected = list(args), [], iter(self.expected.of(args))
-        for i in self.inputs:
+        copies, back, expected = list(args), [], iter(self.program.expected.of(args))
+        for i in self.program.inputs:
             if i.kind not in ("tensor", "mutable"):
                 continue
             shape, stride, dtype = next(expected)
@@ -121,14 +101,12 @@ class PlanCall:
 class Assemble:
     """Puts the results of an FX graph together from a plan's outputs, arguments and sizes."""
 
-    def __init__(self, inner: Callable, translation: Translation):
-        self.inner, self.recipe = inner, translation.results
-        self.random = any(i.kind == "step" for i in translation.inputs)
-        self.sizes = [translation.solver.formula([r.value]) if r.kind == "size" else None for r in self.recipe]
-        self.views = [view_formula(r, translation.solver) if r.kind == "view" else None for r in self.recipe]
+    def __init__(self, inner: Callable, program: Program):
+        self.inner, self.recipe = inner, program.results
+        self.random = any(i.kind == "step" for i in program.inputs)
 
     def __call__(self, args: list) -> list:
-        results = [self._before(r, k, args) for k, r in enumerate(self.recipe)]
+        results = [before(r, args) for r in self.recipe]
         if self.random:
             args.append(draw_step())
         outputs = self.inner(args)
@@ -139,21 +117,17 @@ class Assemble:
                 results[k] = view(outputs[r.index], results[k])
         return results
 
-    def _before(self, r: Result, k: int, args: list):
-        """What is known before the plan has run and the arguments are gone."""
-        if r.kind == "argument":
-            return args[r.index]
-        if r.kind == "size":
-            return self.sizes[k](args)[0]
-        if r.kind == "view":
-            numbers = self.views[k](args)
-            return view(args[r.index], numbers) if r.base == "argument" else numbers
-        return r.value
 
-
-def view_formula(r: Result, solver) -> Callable:
-    """The extents, strides and offset of a view, for the arguments of a call."""
-    return solver.formula([*r.value.shape, *r.value.stride(), r.offset])
+def before(r: Result, args: list):
+    """What is known of a result before the plan has run and the arguments are gone."""
+    if r.kind == "argument":
+        return args[r.index]
+    if r.kind == "size":
+        return r.formula(args)[0]
+    if r.kind == "view":
+        numbers = r.formula(args)
+        return view(args[r.index], numbers) if r.base == "argument" else numbers
+    return r.value
 
 
 def view(base: torch.Tensor, numbers: Sequence[int]) -> torch.Tensor:
@@ -161,18 +135,10 @@ def view(base: torch.Tensor, numbers: Sequence[int]) -> torch.Tensor:
     return base.as_strided(numbers[:rank], numbers[rank:-1], base.storage_offset() + numbers[-1])
 
 
-def plain(translation: Translation) -> bool:
-    """Are the results the plan's outputs, in order, and nothing else?"""
-    return (all(r.kind == "output" for r in translation.results) and
-            [r.index for r in translation.results] == list(range(len(translation.outputs))) and
-            not any(i.kind == "step" for i in translation.inputs))
-
-
-def python_call(plan, translation: Translation) -> Callable:
+def python_call(plan, program: Program) -> Callable:
     """The call in Python, with results put together."""
-    inner = PlanCall(plan, translation)
-    run = inner if plain(translation) else Assemble(inner, translation)
-    return boxed(run)
+    inner = PlanCall(plan, program)
+    return boxed(inner if program.plain else Assemble(inner, program))
 
 
 def boxed(run: Callable) -> Callable:

@@ -14,10 +14,8 @@ import torch
 
 from .. import _c
 from .call import Assemble, PlanCall, boxed
-from .dtypes import WEFT_DTYPES
 from .freeze import Weight
-from .sizes import is_symbolic
-from .translate import Translation
+from .program import Program
 
 FUNCTIONS = ("execution_create", "execution_destroy", "bind_input", "bind_output", "rebind_input", "rebind_output",
              "output_needed", "run", "execution_error")  # in the order of src/fast.c
@@ -37,42 +35,35 @@ def module():
     return _fast
 
 
-def serves(translation: Translation) -> bool:
+def serves(program: Program) -> bool:
     """Can the call in C do it?"""
-    return module() is not None and all(i.kind != "size" for i in translation.inputs)
+    return module() is not None and all(i.kind != "size" for i in program.inputs)
 
 
-def fast_call(plan, translation: Translation, weights: tuple[Weight, ...], stale: Callable | None) -> Callable:
+def fast_call(plan, program: Program, weights: tuple[Weight, ...], stale: Callable | None) -> Callable:
     """A callable of one list that compares the frozen weights and calls ``stale`` with the list if one has changed."""
     fast = module()
-    simple = all(r.kind in KINDS for r in translation.results) and all(i.kind != "step" for i in translation.inputs)
-    results = translation.results
+    simple = all(r.kind in KINDS for r in program.results) and all(i.kind != "step" for i in program.inputs)
     if simple:
-        recipe = tuple((KINDS[r.kind], r.index, r.value) for r in results)
+        recipe = tuple((KINDS[r.kind], r.index, r.value) for r in program.results)
     else:
-        recipe = tuple((KINDS["output"], i, None) for i in range(len(translation.outputs)))
+        recipe = tuple((KINDS["output"], i, None) for i in range(len(program.specs)))
     call = fast.make(
-        plan, plan.handle.value, tuple((i.argument, i.dtype) for i in translation.inputs),
-        tuple(output_spec(v) for v in translation.outputs), recipe,
+        plan, plan.handle.value, tuple((i.argument, i.dtype) for i in program.inputs), program.specs, recipe,
         weights if simple else (),
-        Other(plan, translation, simple), stale)
-    return call if simple else boxed(Assemble(call, translation))
-
-
-def output_spec(value: torch.Tensor) -> tuple:
-    known = (tuple(-1 if is_symbolic(n) else int(n) for n in numbers) for numbers in (value.shape, value.stride()))
-    return WEFT_DTYPES[value.dtype], *known
+        Other(plan, program, simple), stale)
+    return call if simple else boxed(Assemble(call, program))
 
 
 class Other:
     """The call in Python, made when the one in C cannot serve: arguments that lie otherwise than was traced."""
 
-    def __init__(self, plan, translation: Translation, simple: bool):
-        self.plan, self.translation, self.simple = plan, translation, simple
+    def __init__(self, plan, program: Program, simple: bool):
+        self.plan, self.program, self.simple = plan, program, simple
         self.call: Callable | None = None
 
     def __call__(self, args: list):
         if self.call is None:
-            inner = PlanCall(self.plan, self.translation)
-            self.call = Assemble(inner, self.translation) if self.simple else inner
+            inner = PlanCall(self.plan, self.program)
+            self.call = Assemble(inner, self.program) if self.simple else inner
         return self.call(args)

@@ -21,27 +21,34 @@ from . import dtypes
 MOST_CHANGES = 3
 
 
-def frozen_arguments(model: torch.fx.GraphModule, gm: torch.fx.GraphModule) -> dict[int, torch.Tensor]:
-    """Arguments of AOTAutograd's graph that are parameters or buffers of modules, with their tensors.
+def frozen_arguments(model: torch.fx.GraphModule, arguments: int,
+                     known: Sequence[int] | None = None) -> dict[int, torch.Tensor]:
+    """Arguments of AOTAutograd's graph, which has so many, that are parameters or buffers of modules, with their tensors;
+    or those that are ``known`` to be, from another process that traced an equal graph.
 
     torch's prepare_freezing does this with settings for the whole process; here it is read off what the tracing
     context knows already. Nothing is frozen where arguments were merged or split, so that positions mean nothing."""
     tracing = torch._guards.TracingContext.try_get()
-    if tracing is None or tracing.fw_metadata is None:
+    if tracing is None or (tracing.fw_metadata is None and known is None):
         return {}
     holders = model.graph.find_nodes(op="placeholder")
     attributes = list(tracing.params_flat or ())
-    if len(attributes) + len(holders) != len(gm.graph.find_nodes(op="placeholder")):
+    if len(attributes) + len(holders) != arguments:
         return {}
-    metadata = tracing.fw_metadata
-    mutated = {i for i, info in enumerate(metadata.input_info) if info.mutates_data or info.mutates_metadata}
+    if known is None:
+        known = static_arguments(tracing.fw_metadata, len(attributes))
     real = dict(enumerate(attributes))
     for i, n in enumerate(holders, len(attributes)):
         source = n.meta.get("grapharg")
-        example = source.example if source is not None else None
-        if isinstance(example, torch.Tensor) and i in metadata.static_input_indices:
-            real[i] = example
-    return {i: t for i, t in real.items() if i not in mutated and can_freeze(t)}
+        real[i] = source.example if source is not None else None
+    return {i: real[i] for i in known if isinstance(real.get(i), torch.Tensor) and can_freeze(real[i])}
+
+
+def static_arguments(metadata, attributes: int) -> list[int]:
+    """Arguments that stay where they are from call to call and that nobody writes to."""
+    mutated = {i for i, info in enumerate(metadata.input_info) if info.mutates_data or info.mutates_metadata}
+    static = {*range(attributes), *metadata.static_input_indices}
+    return sorted(static - mutated)
 
 
 def can_freeze(t: torch.Tensor) -> bool:

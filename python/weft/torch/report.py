@@ -19,6 +19,7 @@ class Piece:
     translate_s: float
     compile_s: float
     call: str  #: "C" or "Python": how it is called
+    cache: str = "off"  #: "hit", "miss" or "off", and why: was the plan on disk?
 
     @property
     def text(self) -> str:
@@ -32,6 +33,7 @@ class Report:
 
     kind: str
     nodes: int  #: ATen ops of the graph
+    aot: str = ""  #: of torch's cache of AOTAutograd: "hit", "miss" or "off", and why
     pieces: list[Piece] = dataclasses.field(default_factory=list)
     eager: dict[str, int] = dataclasses.field(default_factory=dict)  #: op -> how many nodes of it run in eager
     reasons: dict[str, str] = dataclasses.field(default_factory=dict)  #: op -> why
@@ -44,10 +46,11 @@ class Report:
     def __str__(self) -> str:
         lines = [f"{self.kind} graph of {self.nodes} ops: {len(self.pieces)} plan{'s' * (len(self.pieces) != 1)}, "
                  f"{sum(self.eager.values())} ops in eager"]
+        lines += [f"  AOTAutograd's cache: {self.aot}"] if self.aot else []
         lines += [f"  eager: {op} ({count}): {self.reasons.get(op, 'a small piece between others')}"
                   for op, count in sorted(self.eager.items())]
         lines += [f"  plan {i}: {p.nodes} ops, {p.frozen} frozen weights, translated in {p.translate_s:.2f} s, "
-                  f"compiled in {p.compile_s:.2f} s, called from {p.call}" for i, p in enumerate(self.pieces)]
+                  f"compiled in {p.compile_s:.2f} s, called from {p.call}, cache: {p.cache}" for i, p in enumerate(self.pieces)]
         return "\n".join(lines)
 
 

@@ -15,6 +15,7 @@ import torch
 
 from .. import _c
 from .lower.registry import Refuse
+from .program import Formula
 
 LARGEST = 2**31 - 1  # of a symbol in weft
 Dim = _c.Dim
@@ -142,30 +143,18 @@ class Solver:
             if old is None or old[2] != 1:
                 self.rules[symbol] = argument, axis, int(factor), int(offset)
 
-    def values(self, args: Sequence, symbols: Sequence[sympy.Symbol]) -> list[int]:
-        out = []
-        for symbol in symbols:
-            argument, axis, factor, offset = self.rules[symbol]
-            size = args[argument] if axis is None else args[argument].shape[axis]
-            out.append((int(size) - offset) // factor)
-        return out
-
-    def formula(self, sizes: Sequence):
-        """A function from arguments of a call to the numbers that these sizes are. Refuses sizes whose symbols no
-        argument tells."""
+    def formula(self, sizes: Sequence) -> Formula:
+        """From arguments of a call to the numbers that these sizes are. Refuses sizes whose symbols no argument
+        tells."""
         expressions = [expression(s) for s in sizes]
         symbols = sorted(set().union(*[e.free_symbols for e in expressions]), key=str)
         unknown = [str(s) for s in symbols if s not in self.rules]
         if unknown:
             raise Refuse(f"sizes {' '.join(unknown)} that no argument tells")
         if not symbols:
-            numbers = [int(e) for e in expressions]
-            return lambda args: numbers
+            return Formula(tuple(int(e) for e in expressions))
         from torch.utils._sympy.printers import PythonPrinter
 
         names = ", ".join(str(s) for s in symbols)
         body = ", ".join(PythonPrinter().doprint(e) for e in expressions)
-        import math
-
-        function = eval(f"lambda {names}: [{body}]", {"math": math, "torch": torch})  # noqa: S307 - our own text
-        return lambda args: function(*self.values(args, symbols))
+        return Formula(None, f"lambda {names}: [{body}]", tuple(self.rules[s] for s in symbols))

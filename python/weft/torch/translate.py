@@ -23,29 +23,30 @@ from .dtypes import WEFT_DTYPES
 from .layouts import layout_text, overlaps
 from .lower import TABLE, Refuse
 from .lower.build import Build
+from .program import Input, Program, Result, Shapes, Weight
 from .sizes import Sizes, Solver, hint_of, is_symbolic
 
 COPY_IN_PLACE = torch.ops.aten.copy_.default
 
 
 @dataclasses.dataclass(frozen=True)
-class Input:
-    """What is bound to an input of the plan."""
+class Bound:
+    """What is bound to an input of the plan, as torch's tracing has it."""
 
-    kind: str  #: "tensor", "mutable" (the run updates it), "size" (tells a symbol), "step" (number of the call)
-    argument: int = -1  #: of kinds tensor and mutable: which argument
+    kind: str  #: as of program.Input
+    argument: int = -1
     dtype: int = 0
-    value: object = None  #: the fake tensor; of kind size: the symbol as SymInt
+    value: object = None  #: the fake tensor; of kind size: the symbol
 
 
 @dataclasses.dataclass(frozen=True)
-class Result:
-    """How a result of the FX graph comes about."""
+class Made:
+    """How a result of the FX graph comes about, as torch's tracing has it."""
 
-    kind: str  #: "output" of the plan, "argument", "view" of one of these, "size", or "value": the object itself
-    index: int = -1  #: of an output or argument
+    kind: str  #: as of program.Result
+    index: int = -1
     value: object = None  #: of a size: the SymInt; of a view: the fake tensor
-    base: str = ""  #: of a view: "output" or "argument"
+    base: str = ""
     offset: object = 0  #: of a view: of its first element, in elements from the base's
 
 
@@ -59,24 +60,45 @@ class Opaque:
 @dataclasses.dataclass
 class Translation:
     graph: object
-    arguments: list  #: fake tensors and SymInts, by position
-    inputs: list[Input]
+    inputs: list[Bound]
     outputs: list  #: fake tensors of the outputs that are returned; those of mutable inputs come behind
-    results: list[Result]
+    results: list[Made]
     refused: dict[torch.fx.Node, str]
     solver: Solver
-    frozen: int  #: how many arguments are constants of the graph
+    weights: list[Weight]
+    elements: dict[str, torch.Tensor]  #: of inputs of the graph that are constants and no arguments
+    nodes: int
 
-    @property
-    def empty(self) -> bool:
-        """Is there nothing to run: results that are arguments alone, no mutation?"""
-        return not self.outputs and all(i.kind != "mutable" for i in self.inputs)
+    def program(self) -> Program:
+        """The same without anything of torch's tracing."""
+        tensors = [i.value for i in self.inputs if i.kind in ("tensor", "mutable")]
+        return Program(
+            text=self.graph.text(), expected=Shapes.of_values(tensors, self.solver),
+            inputs=tuple(Input(i.kind, i.argument, i.dtype,
+                               self.solver.formula([i.value]) if i.kind == "size" else None) for i in self.inputs),
+            outputs=Shapes.of_values(self.outputs, self.solver),
+            specs=tuple(spec_of(v) for v in self.outputs), results=tuple(map(self._result, self.results)),
+            weights=tuple(self.weights), elements=self.elements, nodes=self.nodes)
+
+    def _result(self, r: Made) -> Result:
+        if r.kind == "size":
+            return Result(r.kind, formula=self.solver.formula([r.value]))
+        if r.kind == "view":
+            return Result(r.kind, r.index, base=r.base,
+                          formula=self.solver.formula([*r.value.shape, *r.value.stride(), r.offset]))
+        return Result(r.kind, r.index, r.value)
+
+
+def spec_of(value: torch.Tensor) -> tuple:
+    """weft's element type, extents and strides; -1 where they depend on symbols."""
+    known = (tuple(-1 if is_symbolic(n) else int(n) for n in numbers) for numbers in (value.shape, value.stride()))
+    return WEFT_DTYPES[value.dtype], *known
 
 
 def translate(gm: torch.fx.GraphModule, context, frozen: dict[int, torch.Tensor] | None = None,
               training: bool = False) -> Translation:
-    """Translates the graph; the arguments in ``frozen`` become constants with these elements. ``training``: the graph
-    runs forward for a gradient, or backward."""
+    """Translates the graph; the arguments in ``frozen`` become constants, which lie as these tensors do. ``training``:
+    the graph runs forward for a gradient, or backward."""
     return _Translator(gm, context, frozen or {}, training).run()
 
 
@@ -89,7 +111,8 @@ class _Translator:
         self.sizes = Sizes(self.graph)
         self.build = Build(self.graph, self.sizes, training)
         self.env: dict[torch.fx.Node, object] = {}
-        self.inputs: list[Input] = []
+        self.inputs: list[Bound] = []
+        self.weights: list[Weight] = []
         self.refused: dict[torch.fx.Node, str] = {}
         self.updated: dict[torch.fx.Node, tuple] = {}  # mutated placeholder -> old value, new value
         self.holders = [n for n in gm.graph.nodes if n.op == "placeholder"]
@@ -113,8 +136,8 @@ class _Translator:
         results, outputs, nodes = self.results()
         if not self.refused:
             self.finish(nodes, outputs)
-        return Translation(self.graph, self.arguments, self.inputs, outputs, results, self.refused, self.solver,
-                           len(self.frozen))
+        return Translation(self.graph, self.inputs, outputs, results, self.refused, self.solver, self.weights,
+                           self.build.elements, sum(n.op == "call_function" for n in self.gm.graph.nodes))
 
     # --- arguments
 
@@ -127,14 +150,14 @@ class _Translator:
         if reason:
             self.env[n] = Opaque(reason)
         elif i in self.frozen:
-            self.env[n] = self.weight(self.frozen[i])
+            self.env[n] = self.weight(i, self.frozen[i])
         elif n.users:
             try:
                 self.env[n] = self.param(value, mutable)
             except (Refuse, Error) as problem:
                 self.env[n] = Opaque(str(problem))
                 return
-            self.inputs.append(Input("mutable" if mutable else "tensor", i, WEFT_DTYPES[value.dtype], value))
+            self.inputs.append(Bound("mutable" if mutable else "tensor", i, WEFT_DTYPES[value.dtype], value))
 
     def param(self, value: torch.Tensor, mutable: bool = False):
         node = self.graph.param(WEFT_DTYPES[value.dtype], [self.sizes(s) for s in value.shape], mutable)
@@ -145,14 +168,15 @@ class _Translator:
             self.graph.layout(node, text)
         return node
 
-    def weight(self, tensor: torch.Tensor):
-        """A constant that lies as the tensor does, without a copy if its axes only stand in another order."""
-        t = tensor.detach()
-        order = sorted(range(t.dim()), key=lambda a: (-t.stride(a), a))
-        turned = t.permute(order)
-        if not turned.is_contiguous():
-            return self.build.constant(t)
-        return self.build.transpose(self.build.constant(turned), [order.index(a) for a in range(t.dim())])
+    def weight(self, argument: int, tensor: torch.Tensor):
+        """What becomes a constant with the elements of the argument, from where they lie if its axes only stand in
+        another order than row-major."""
+        order = tuple(sorted(range(tensor.dim()), key=lambda a: (-tensor.stride(a), a)))
+        if not tensor.permute(order).is_contiguous():
+            order = tuple(range(tensor.dim()))
+        self.weights.append(Weight(f"w{argument}", argument, order))
+        turned = self.graph.param(WEFT_DTYPES[tensor.dtype], [tensor.shape[a] for a in order], name=f"w{argument}")
+        return self.build.transpose(turned, [order.index(a) for a in range(tensor.dim())])
 
     def attribute(self, n: torch.fx.Node) -> None:
         value = self.gm
@@ -258,7 +282,7 @@ class _Translator:
 
     # --- results
 
-    def results(self) -> tuple[list[Result], list, list]:
+    def results(self) -> tuple[list[Made], list, list]:
         out = next(n for n in self.gm.graph.nodes if n.op == "output").args[0]
         out = list(out) if isinstance(out, (tuple, list)) else [out]
         self.wanted = collections.Counter(view_root(o) for o in out if isinstance(o, torch.fx.Node))
@@ -267,28 +291,28 @@ class _Translator:
         self.nodes, self.values = [], []
         return [self.result(o) for o in out], self.values, self.nodes
 
-    def result(self, o) -> Result:
+    def result(self, o) -> Made:
         if not isinstance(o, torch.fx.Node):
-            return Result("value", value=o)
+            return Made("value", value=o)
         value = o.meta.get("val")
         if o.op == "call_function" and o.target is COPY_IN_PLACE and o not in self.refused:
             o = o.args[0]
         if o.op == "placeholder":
-            return Result("argument", self.holders.index(o))
+            return Made("argument", self.holders.index(o))
         if isinstance(value, torch.SymInt):
-            return Result("size", value=value)
+            return Made("size", value=value)
         if not isinstance(value, torch.Tensor):
             self.refused.setdefault(o, "a result that is no tensor")
-            return Result("value")
+            return Made("value")
         root = view_root(o)
         if root is not o and root not in self.updated:
             whole = root.meta["val"]
             offset = value.storage_offset() - whole.storage_offset()
             if root.op == "placeholder":
-                return Result("view", self.holders.index(root), value, "argument", offset)
+                return Made("view", self.holders.index(root), value, "argument", offset)
             if root.op == "call_function" and self.worth_whole(root, value, whole) and self.output(root):
-                return Result("view", self.places[root], value, "output", offset)
-        return Result("output", self.places[o]) if self.output(o) else Result("value")
+                return Made("view", self.places[root], value, "output", offset)
+        return Made("output", self.places[o]) if self.output(o) else Made("value")
 
     def worth_whole(self, root: torch.fx.Node, value: torch.Tensor, whole: torch.Tensor) -> bool:
         """Is a view made of the whole value, as eager makes it? Not if it is the only result that shows a part of it,
@@ -332,9 +356,9 @@ class _Translator:
         for symbol, dim in list(self.sizes.dims.items()):
             if symbol not in told:
                 self.graph.layout(self.graph.param(dtypes.U8, [dim]), "{0 | 0}")  # one byte, repeated
-                self.inputs.append(Input("size", -1, dtypes.U8, symbol))
+                self.inputs.append(Bound("size", -1, dtypes.U8, symbol))
         if self.build.step is not None:
-            self.inputs.append(Input("step", len(self.holders), dtypes.I64))
+            self.inputs.append(Bound("step", len(self.holders), dtypes.I64))
         if returned:
             self.graph.returns(returned, updated)
 

@@ -29,6 +29,7 @@ class Build:
         self.size = sizes  # SymInt, int or Dim -> int or Dim
         self.training = training
         self.streams = 0  # how many random nodes there are: each draws from a stream of its own
+        self.elements: dict[str, torch.Tensor] = {}  # of inputs that are constants
         self.step = None  # the node that holds the number of the call, for random ops
 
     # --- sizes
@@ -176,11 +177,14 @@ class Build:
                            self.op("add", index, self.operand(size, I64, index.dims)), index)
 
     def constant(self, tensor: torch.Tensor):
-        """The elements of a real tensor; they are read where they lie if they are row-major there."""
+        """The elements of a real tensor; they are read where they lie if they are row-major there. An input of the
+        graph until the program is opened."""
         t = tensor.detach().contiguous()
         if t.numel() == 0:
             return self.scalar(0, WEFT_DTYPES[t.dtype], list(t.shape))
-        return self.g.constant_at(WEFT_DTYPES[t.dtype], list(t.shape), t.data_ptr(), t)
+        name = f"c{len(self.elements)}"
+        self.elements[name] = t
+        return self.g.param(WEFT_DTYPES[t.dtype], list(t.shape), name=name)
 
 
 def exact(value, dtype: int) -> bool:

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch's cache of AOTAutograd: a later process with an equal graph of dynamo's neither traces nor translates it.
+
+All of torch's that is private is here, and tried before it is used: where something differs, graphs are compiled
+without this cache, and the report says why. The key is torch's (dynamo's graph, sizes and strides of arguments,
+torch's settings) with weft's version and options added; the entry has the translated graph as text, which is compiled
+for the process that loads it: its weights, its CPU, its threads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import pickle
+import threading
+import unittest.mock
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import torch
+
+from .. import _c
+from .cache import Cache
+
+FORMAT = 1  #: of what is pickled: program.Program, backend.Stored
+SALT = "_weft_cache_key"  #: an attribute of dynamo's graph, which torch takes into its key
+MOST_BYTES = 16 << 20  #: of constants that stand in a graph and would be pickled
+
+_local = threading.local()
+
+
+@functools.cache
+def unfit() -> str | None:
+    """Why this torch's cache cannot be used, or None."""
+    try:
+        from torch._functorch import config
+        from torch._functorch._aot_autograd.aot_autograd_result import BundledAOTAutogradResult  # noqa: F401
+        from torch._functorch._aot_autograd.autograd_cache import (AOTAutogradCachePickler, BypassAOTAutogradCache,
+                                                                   should_bundle_autograd_cache)
+        from torch._functorch.aot_autograd import SerializableAOTDispatchCompiler
+        from torch._inductor.output_code import OutputCode
+
+        with config.patch(bundled_autograd_cache=True, force_non_lazy_backward_lowering=True):
+            if not should_bundle_autograd_cache():
+                return "torch does not bundle its entries"
+        if not issubclass(BypassAOTAutogradCache, Exception) or not hasattr(OutputCode, "prepare_for_serialization"):
+            return "torch's OutputCode differs"
+        SerializableAOTDispatchCompiler(OutputCode, lambda gm, inputs: None)
+        with without_inductor():
+            pass
+        gm, keys = torch.fx.symbolic_trace(torch.nn.Identity()), []
+        for salt in "ab":
+            setattr(gm, SALT, salt)
+            keys.append(AOTAutogradCachePickler(gm).get_hash(gm))
+        if keys[0] == keys[1]:
+            return "torch's key leaves attributes of graphs out"
+        code_class()
+    except Exception as problem:  # noqa: BLE001 - private functions may fail in any way
+        return f"{type(problem).__name__}: {problem}"
+    return None
+
+
+@functools.cache
+def code_class() -> type:
+    """A graph as torch's cache keeps it, and as it is called."""
+    from torch._inductor.output_code import OutputCode
+
+    class Code(OutputCode):
+        def __init__(self, graphs):
+            self.graphs, self.stored = graphs, None
+            self.run = graphs.compile()
+            self._boxed_call = True
+            self._fx_graph_cache_key = None
+            self._time_taken_ns = 0
+
+        def __call__(self, inputs):
+            return self.run(inputs)
+
+        def __reduce__(self):
+            return load, (self.stored,)
+
+        def __copy__(self):
+            twin = load(self.stored)
+            twin.graphs, twin.run = self.graphs, self.run
+            return twin
+
+        def prepare_for_serialization(self) -> None:
+            """Of a copy, which torch pickles."""
+            self.stored = serialized(self.graphs)
+            self.graphs = self.run = None
+
+        def post_compile(self, example_inputs, constants, graph_kwargs) -> None:
+            """Of what was loaded. An exception makes torch compile without its cache."""
+            model, options, cache, restore = _local.session
+            graphs = restore(model, pickle.loads(self.stored), options, cache)
+            self.run, self.stored = graphs.compile(), None
+
+        def set_triton_bundle(self, triton_bundle) -> None:
+            pass
+
+    return Code
+
+
+def load(stored: bytes):
+    """Called when an entry is unpickled."""
+    kind = code_class()
+    code = kind.__new__(kind)
+    code.graphs, code.run, code.stored, code._boxed_call = None, None, stored, True
+    code._fx_graph_cache_key, code._time_taken_ns = None, 0
+    return code
+
+
+def serialized(graphs) -> bytes:
+    from torch._functorch._aot_autograd.autograd_cache import BypassAOTAutogradCache
+
+    stored = graphs.stored()
+    if stored is None:
+        graphs.report.aot = "off: a part of the graph runs in eager"
+        raise BypassAOTAutogradCache("weft: " + graphs.report.aot)
+    constants = sum(t.nbytes for p in stored.programs.values() for t in p.elements.values())
+    if constants > MOST_BYTES:
+        graphs.report.aot = f"off: the graph holds {constants} bytes of constants"
+        raise BypassAOTAutogradCache("weft: " + graphs.report.aot)
+    made = pickle.dumps(stored)
+    graphs.report.aot = "miss, stored"
+    return made
+
+
+@contextlib.contextmanager
+def session(model, options, cache: Cache, restore: Callable) -> Iterator[Callable]:
+    """In it torch compiles a graph of dynamo's. Yields what wraps compilers of AOTAutograd: they return something
+    with ``compile()``, and the wrapped ones return what is called."""
+    why = cache.why if not cache.folder else unfit()
+    if why:
+        def plain(compiler: Callable) -> Callable:
+            def compile_graph(gm, inputs):
+                graphs = compiler(gm, inputs)
+                graphs.aot = f"off: {why}"
+                return graphs.compile()
+
+            return compile_graph
+
+        yield plain
+        return
+    from torch._functorch import config
+    from torch._functorch.aot_autograd import SerializableAOTDispatchCompiler
+    from torch._inductor.output_code import OutputCode
+
+    def wrap(compiler: Callable) -> Callable:
+        def compile_graph(gm, inputs):
+            graphs = compiler(gm, inputs)
+            graphs.aot = "miss"
+            return code_class()(graphs)
+
+        return SerializableAOTDispatchCompiler(OutputCode, compile_graph)
+
+    setattr(model, SALT, salt(options))
+    before = getattr(_local, "session", None)
+    _local.session = model, options, cache, restore
+    try:
+        with config.patch(bundled_autograd_cache=True, force_non_lazy_backward_lowering=True), without_inductor():
+            yield wrap
+    finally:
+        _local.session = before
+        delattr(model, SALT)
+
+
+@functools.cache
+def sources() -> str:
+    """Which library and which translation made an entry: their files, by size and time of change."""
+    files = [Path(_c.find("weft")), *sorted(Path(__file__).parent.rglob("*.py"))]
+    facts = [(f.name, s.st_size, s.st_mtime_ns) for f in files if (s := f.stat() if f.is_file() else None)]
+    return hashlib.sha256(repr(facts).encode()).hexdigest()
+
+
+def without_inductor() -> contextlib.AbstractContextManager:
+    """torch's key has passes of Inductor's backends in it, and imports all of Inductor (a second) to ask for them. They
+    have no part in what weft makes."""
+    from torch._inductor import codecache
+
+    return unittest.mock.patch.object(codecache, "init_backend_registration", lambda: None)
+
+
+def salt(options) -> str:
+    """What torch's key lacks. Options that only say how a plan is called or kept do not change the entry."""
+    return f"weft {_c.lib.weft_version().decode()} {sources()} format {FORMAT} freeze {options.freeze}"
