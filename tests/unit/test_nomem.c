@@ -49,6 +49,7 @@ static int words(struct world *w)
     assert_non_null(weft_context_target(w->context));
     assert_non_null(weft_plan_graph(w->plan));
     assert_int_equal(weft_plan_compiled(w->plan, NULL, NULL, NULL), WEFT_OK);
+    assert_int_equal(weft_plan_stored(w->plan, NULL, NULL), WEFT_OK);
     assert_int_equal(weft_plan_inputs(w->plan), 2);
     assert_int_equal(weft_plan_outputs(w->plan), WORLD_RESULTS);
     assert_int_equal(weft_plan_input(w->plan, 0, &port), WEFT_OK);
@@ -343,6 +344,7 @@ static const struct entry {
     {words,
      "weft_version weft_version_number weft_status_text weft_dtype_name weft_dtype_from_name weft_dtype_bits "
      "weft_last_error weft_execution_error weft_context_target weft_plan_graph weft_plan_compiled weft_plan_inputs "
+     "weft_plan_stored "
      "weft_plan_outputs weft_plan_input weft_plan_output weft_plan_values weft_plan_value weft_plan_find "
      "weft_plan_relayouts weft_plan_steps weft_plan_step weft_plan_blocks weft_plan_block weft_remark_count "
      "weft_plan_step_operand weft_plan_step_result weft_plan_arena_bytes weft_call_extent "

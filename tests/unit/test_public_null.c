@@ -21,7 +21,7 @@ static const char *const null_functions =
     "weft_splat weft_splat_integer weft_append weft_return weft_return_mut weft_set_layout weft_access weft_run_pass "
     "weft_run_pipeline weft_remark_count weft_remark_get weft_register weft_register_library weft_custom_value_of "
     "weft_compile weft_plan_destroy "
-    "weft_plan_wait weft_plan_compiled weft_plan_print "
+    "weft_plan_wait weft_plan_compiled weft_plan_stored weft_plan_print "
     "weft_plan_steps weft_plan_step weft_plan_blocks weft_plan_block "
     "weft_plan_graph weft_plan_inputs weft_plan_outputs weft_plan_input weft_plan_output weft_plan_values "
     "weft_plan_find_input weft_plan_find_output weft_bind_input_named weft_bind_output_named "
@@ -166,6 +166,7 @@ static void refuse_null_plans(struct builder *b)
     assert_null_refused(weft_compile(b->graph, NULL, NULL));
     assert_null_refused(weft_plan_wait(NULL));
     assert_null_refused(weft_plan_compiled(NULL, NULL, NULL, NULL));
+    assert_null_refused(weft_plan_stored(NULL, NULL, NULL));
     assert_null_refused(weft_plan_print(NULL, &text));
     assert_null(weft_plan_graph(NULL));
     assert_int_equal(weft_plan_inputs(NULL), 0);

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_stored.c: plans in files (plan/stored.h): found by all that decides them, the same as planned anew, and no matter
+ * what is wrong with a file, there is a plan. */
+#include "plan_support.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ROWS = 256, COLUMNS = 192 };
+static char folder[64];
+static bool any_rows; /* are the rows of x a symbol? Then kernels for other sizes may read the weights as they are */
+
+static int make_folder(void **state)
+{
+    snprintf(folder, sizeof folder, "/tmp/weft-plans-XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+/* A file there whose name ends so, and how many there are. */
+static int find_file(const char *suffix, char path[320])
+{
+    int files = 0;
+    DIR *const entries = opendir(folder);
+    assert_non_null(entries);
+    for (const struct dirent *e; (e = readdir(entries));) {
+        const size_t length = strlen(e->d_name), end = strlen(suffix);
+        if (e->d_name[0] == '.' || length < end || strcmp(e->d_name + length - end, suffix) != 0)
+            continue;
+        snprintf(path, 320, "%s/%s", folder, e->d_name);
+        files++;
+    }
+    closedir(entries);
+    return files;
+}
+
+static int remove_folder(void **state)
+{
+    char path[320];
+    while (find_file("", path))
+        unlink(path);
+    return rmdir(folder);
+}
+
+static struct weft_context *open_here(int threads, const char *cpu, uint64_t bytes)
+{
+    const struct weft_context_options options = {.size = sizeof options, .threads = threads, .packs = folder,
+                                                 .packs_bytes = bytes, .cpu = cpu};
+    struct weft_context *context;
+    assert_int_equal(weft_open(&options, &context), WEFT_OK);
+    return context;
+}
+
+/* y = relu(x @ exp(w).T + b): passes compute exp(w), whose elements then only a pack has. */
+static struct weft_plan *plan_of(struct weft_context *context, int seed, uint32_t flags)
+{
+    const char *const head = any_rows ? "<n=1..64 hint=8>" : "", *const n = any_rows ? "n" : "8";
+    char text[512];
+    snprintf(text, sizeof text,
+             "weft 1\ngraph @g%s(%%x: f32[%s,%d]) {\n  %%w: f32[%d,%d] = const random=%d\n"
+             "  %%b: f32[%d] = const random=3\n  %%e: f32[%d,%d] = exp %%w\n"
+             "  %%t: f32[%d,%d] = transpose %%e perm=[1 0]\n"
+             "  %%m: f32[%s,%d] = matmul %%x, %%t\n  %%c: f32[%s,%d] = bcast %%b dims=[1]\n"
+             "  %%a: f32[%s,%d] = add %%m, %%c\n  %%y: f32[%s,%d] = relu %%a\n  return %%y\n}\n",
+             head, n, ROWS, COLUMNS, ROWS, seed, COLUMNS, COLUMNS, ROWS, ROWS, COLUMNS, n, COLUMNS, n, COLUMNS, n,
+             COLUMNS, n, COLUMNS);
+    struct weft_graph *const graph = parse(context, text);
+    struct weft_plan *const plan = compile(graph, flags | WEFT_COMPILE_STORE);
+    weft_graph_destroy(graph);
+    return plan;
+}
+
+static const char *why(const struct weft_plan *plan)
+{
+    int32_t found;
+    const char *reason;
+    assert_int_equal(weft_plan_stored(plan, &found, &reason), WEFT_OK);
+    assert_true(found ? !reason : reason && *reason);
+    return found ? "" : reason;
+}
+
+static void run(const struct weft_plan *plan, int64_t n, float result[8 * COLUMNS])
+{
+    static float data[8 * ROWS];
+    struct weft_execution *e;
+    struct weft_tensor x = tensor_of(data, 2, (const int64_t[]){n, ROWS}), y;
+    for (int i = 0; i < 8 * ROWS; i++)
+        data[i] = (float)(i % 13 - 6) / 8;
+    assert_int_equal(weft_execution_create(plan, &e), WEFT_OK);
+    assert_int_equal(weft_bind_input_named(e, "x", &x), WEFT_OK);
+    assert_int_equal(weft_run(e), WEFT_OK);
+    assert_int_equal(weft_output(e, 0, &y), WEFT_OK);
+    memcpy(result, y.data, sizeof(float) * (size_t)n * COLUMNS);
+    weft_execution_destroy(e);
+}
+
+/* Compiles in a context of its own; the reason why the plan was not there. */
+static const char *again(int seed, uint32_t flags, int64_t n, float result[8 * COLUMNS])
+{
+    static char reason[512];
+    struct weft_context *const context = open_here(2, NULL, 0);
+    struct weft_plan *const plan = plan_of(context, seed, flags);
+    snprintf(reason, sizeof reason, "%s", why(plan));
+    run(plan, n, result);
+    weft_plan_destroy(plan);
+    weft_close(context);
+    return reason;
+}
+
+static void plans_are_found_and_the_same(void **state)
+{
+    float first[8 * COLUMNS], second[8 * COLUMNS];
+    char path[320], *a, *b;
+    any_rows = true;
+    for (int64_t n = 1; n <= 8; n += 7) {
+        const char *const reason = again(1, 0, n, first);
+        assert_string_equal(reason, n == 1 ? "there is no file of this plan" : "");
+        assert_string_equal(again(1, 0, n, second), "");
+        assert_memory_equal(first, second, sizeof(float) * (size_t)n * COLUMNS);
+    }
+    any_rows = false;
+    assert_string_equal(again(1, 0, 8, first), "there is no file of this plan");
+    assert_string_equal(again(1, 0, 8, second), "");
+    assert_memory_equal(first, second, sizeof first);
+    assert_int_equal(find_file(".plan", path), 2);
+    struct weft_context *const context = open_here(2, NULL, 0);
+    struct weft_plan *const one = plan_of(context, 1, 0), *const other = plan_of(context, 1, 0);
+    struct weft_graph *copy = NULL;
+    assert_int_equal(weft_plan_print(one, &a), WEFT_OK);
+    assert_int_equal(weft_plan_print(other, &b), WEFT_OK);
+    assert_string_equal(a, b);
+    assert_int_equal(weft_graph_clone(weft_plan_graph(one), &copy), WEFT_ERR_INVALID); /* its weights are a pack */
+    weft_free_text(context, a);
+    weft_free_text(context, b);
+    weft_plan_destroy(one);
+    weft_plan_destroy(other);
+    weft_close(context);
+}
+
+static void keys_differ(void **state)
+{
+    float result[8 * COLUMNS];
+    (void)again(1, 0, 8, result);
+    assert_string_equal(again(2, 0, 8, result), "there is no file of this plan");
+    assert_string_equal(again(1, WEFT_COMPILE_NO_FUSE, 8, result), "there is no file of this plan");
+    struct weft_context *const one = open_here(1, NULL, 0), *const plain = open_here(2, "baseline", 0);
+    struct weft_plan *const a = plan_of(one, 1, 0), *const b = plan_of(plain, 1, 0);
+    assert_string_equal(why(a), "there is no file of this plan");
+    assert_string_equal(why(b), "there is no file of this plan");
+    weft_plan_destroy(a);
+    weft_plan_destroy(b);
+    weft_close(one);
+    weft_close(plain);
+    assert_string_equal(again(1, 0, 8, result), "");
+}
+
+static void some_plans_are_not_stored(void **state)
+{
+    float result[8 * COLUMNS];
+    char path[320];
+    assert_non_null(strstr(again(1, WEFT_COMPILE_NO_PASSES, 8, result), "flags"));
+    setenv("WEFT_SKIP", "cse", 1);
+    assert_non_null(strstr(again(1, 0, 8, result), "WEFT_SKIP"));
+    unsetenv("WEFT_SKIP");
+    struct weft_context *const context = open_context(2);
+    struct weft_plan *const plan = plan_of(context, 1, 0);
+    assert_string_equal(why(plan), "the context has no folder for packs");
+    weft_plan_destroy(plan);
+    weft_close(context);
+    assert_int_equal(find_file(".plan", path), 0);
+}
+
+static void damage_file(const char *path, off_t bytes, off_t flip)
+{
+    char byte;
+    assert_int_equal(chmod(path, 0600), 0);
+    const int file = open(path, O_RDWR);
+    assert_true(file >= 0);
+    if (bytes >= 0)
+        assert_int_equal(ftruncate(file, bytes), 0);
+    else {
+        assert_int_equal(pread(file, &byte, 1, flip), 1);
+        byte ^= 1;
+        assert_int_equal(pwrite(file, &byte, 1, flip), 1);
+    }
+    close(file);
+}
+
+/* All files whose names end so: cut to so many bytes, or, if that is below 0, with another byte at `flip`. */
+static void damage(const char *suffix, off_t bytes, off_t flip)
+{
+    DIR *const entries = opendir(folder);
+    assert_non_null(entries);
+    for (const struct dirent *e; (e = readdir(entries));) {
+        char path[320];
+        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        if (strstr(e->d_name, suffix))
+            damage_file(path, bytes, flip);
+    }
+    closedir(entries);
+}
+
+/* Any byte and any length of the file of the plan; of the pack, one in the middle. */
+static void damaged_files_are_made_anew(void **state)
+{
+    float want[8 * COLUMNS], result[8 * COLUMNS];
+    char path[320];
+    struct stat status;
+    (void)again(1, 0, 8, want);
+    assert_int_equal(find_file(".plan", path), 1);
+    assert_int_equal(stat(path, &status), 0);
+    for (off_t i = 0; i < status.st_size; i += i < 128 ? 8 : 173) {
+        damage(".plan", -1, i);
+        assert_non_null(strstr(again(1, 0, 8, result), "the file of this plan is"));
+        assert_memory_equal(result, want, sizeof want);
+        damage(".plan", i, 0);
+        assert_string_not_equal(again(1, 0, 8, result), "");
+        assert_string_equal(again(1, 0, 8, result), "");
+    }
+    damage(".pack", -1, 1000);
+    assert_non_null(strstr(again(1, 0, 8, result), "packed weights"));
+    assert_memory_equal(result, want, sizeof want);
+    assert_string_equal(again(1, 0, 8, result), "");
+}
+
+static void a_full_folder_is_no_error(void **state)
+{
+    float result[8 * COLUMNS];
+    char path[320];
+    struct weft_context *const context = open_here(2, NULL, 512);
+    struct weft_plan *const plan = plan_of(context, 1, 0);
+    assert_non_null(strstr(why(plan), "may not hold so many bytes"));
+    run(plan, 8, result);
+    weft_plan_destroy(plan);
+    weft_close(context);
+    assert_int_equal(find_file(".plan", path), 0);
+}
+
+static void give_back(void *user, const void *data) { ++*(int *)user; }
+
+/* Weft text whose constants the caller has. */
+static void constants_of_the_caller(void **state)
+{
+    static const char text[] = "graph @g(%x: f32[4]) {\n"
+                               "  %w: f32[4] = const blob=000000000000000000000000000000ab\n"
+                               "  %y: f32[4] = add %x, %w\n  return %y\n}\n";
+    static const float w[4] = {1, 2, 3, 4};
+    int released = 0, unused = 0;
+    const struct weft_known_constant known[] = {
+        {.id = "000000000000000000000000000000ab", .data = w, .bytes = sizeof w, .release = give_back,
+         .user = &released},
+        {.id = "000000000000000000000000000000ac", .data = w, .bytes = sizeof w, .release = give_back, .user = &unused}};
+    struct weft_load_options options = {.size = sizeof options, .constants = known, .constant_count = 2};
+    struct weft_context *const context = open_context(1);
+    struct weft_graph *graph = NULL;
+    assert_int_equal(weft_load_memory(context, text, strlen(text), &options, &graph), WEFT_OK);
+    assert_int_equal(unused, 1);
+    struct weft_plan *const plan = compile(graph, 0);
+    weft_graph_destroy(graph);
+    struct weft_execution *e;
+    float data[4];
+    struct weft_tensor x = tensor_of(data, 1, (const int64_t[]){4}), y;
+    assert_int_equal(weft_execution_create(plan, &e), WEFT_OK);
+    assert_int_equal(weft_bind_input(e, 0, &x), WEFT_OK);
+    assert_int_equal(weft_run(e), WEFT_OK);
+    assert_int_equal(weft_output(e, 0, &y), WEFT_OK);
+    for (int i = 0; i < 4; i++)
+        assert_true(((const float *)y.data)[i] == data[i] + w[i]);
+    assert_int_equal(released, 0);
+    weft_execution_destroy(e);
+    weft_plan_destroy(plan);
+    assert_int_equal(released, 1);
+    options.constant_count = 1; /* too short for its type */
+    const struct weft_known_constant small = {.id = known[0].id, .data = w, .bytes = 8, .release = give_back,
+                                              .user = &released};
+    options.constants = &small;
+    assert_int_equal(weft_load_memory(context, text, strlen(text), &options, &graph), WEFT_ERR_INVALID);
+    options.constant_count = 0;
+    assert_int_equal(weft_load_memory(context, text, strlen(text), &options, &graph), WEFT_ERR_INVALID);
+    assert_int_equal(released, 1);
+    weft_close(context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(plans_are_found_and_the_same, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(keys_differ, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(some_plans_are_not_stored, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(damaged_files_are_made_anew, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_full_folder_is_no_error, make_folder, remove_folder),
+        cmocka_unit_test(constants_of_the_caller),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
