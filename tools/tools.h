@@ -124,7 +124,7 @@ void weft_tool_random(struct weft_tensor *tensor, int64_t elements, double low, 
 
 /* --- model.c: a model with its inputs, ready to run --------------------------------------------------------------- */
 
-#define WEFT_TOOL_PORTS 64
+#define WEFT_TOOL_PORTS 1024 /* training graphs read every parameter and many saved values */
 struct weft_model_options {
     const char *path;
     const char *cpu;           /* or NULL */
