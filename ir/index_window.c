@@ -180,6 +180,37 @@ void weft_index_conv_transpose(struct weft_indexing *r)
             weft_index_is(r, 2 + i, r->pin->index == 0 ? c.place[i] : c.tap[i]);
 }
 
+/* Images and places of dy are reduced; results are weights. */
+void weft_index_conv_grad_weight(struct weft_indexing *r)
+{
+    const struct weft_type *x = weft_index_type(r, 0), *dy = weft_index_type(r, 1), *dw = weft_index_result_type(r);
+    const int spatial = x->rank - 2;
+    int place[WEFT_MAX_RANK], tap[WEFT_MAX_RANK];
+    struct channels c = add_channels(r, dy->extent[1], x->extent[1]);
+    c.in = weft_space_add(r, dw->extent[1], WEFT_AXIS_PARALLEL);
+    for (int i = 0; i < spatial; i++)
+        tap[i] = weft_space_add(r, dw->extent[2 + i], WEFT_AXIS_PARALLEL);
+    const int batch = weft_space_add(r, x->extent[0], WEFT_AXIS_REDUCED);
+    for (int i = 0; i < spatial; i++)
+        place[i] = weft_space_add(r, dy->extent[2 + i], WEFT_AXIS_REDUCED);
+    if (!r->pin)
+        return;
+    if (r->pin->result) {
+        weights(r, &c, tap, spatial);
+        return;
+    }
+    weft_index_is(r, 0, batch);
+    if (r->pin->index == 0)
+        channel_term(r, 1, c.group, c.in, c.ins);
+    else
+        channel_term(r, 1, c.group, c.out, c.outs);
+    for (int i = 0; i < spatial; i++)
+        if (r->pin->index == 0)
+            window_term(r, i, place[i], tap[i]);
+        else
+            weft_index_is(r, 2 + i, place[i]);
+}
+
 void weft_index_pool(struct weft_indexing *r)
 {
     const int spatial = weft_index_result_type(r)->rank - 2;

@@ -66,6 +66,39 @@ bool weft_infer_conv_transpose(struct weft_infer *infer)
     return true;
 }
 
+bool weft_infer_conv_grad_weight(struct weft_infer *infer)
+{
+    struct weft_dims *dims = infer->graph->dims;
+    const struct weft_type *x = weft_infer_type(infer, 0), *dy = weft_infer_type(infer, 1);
+    int64_t groups;
+    weft_dim per_group, unused;
+    if (!weft_infer_family(infer, 0, WEFT_FAMILY_REAL) || !weft_infer_same_dtype(infer, 0, 1) ||
+        !weft_infer_int(infer, WEFT_ATTR_groups, 1, INT32_MAX, &groups))
+        return false;
+    if (x->rank < 3 || x->rank > 5)
+        return weft_infer_fail(infer, "operand 0 is %s, but needs 1 to 3 spatial axes", weft_infer_type_text(infer, x));
+    const unsigned spatial = x->rank - 2u;
+    if (!has_rank(infer, 1, x->rank) || !weft_infer_window_lists(infer, spatial) ||
+        !weft_infer_length(infer, WEFT_ATTR_kernel, spatial) || !has_extent(infer, 1, 0, x->extent[0]))
+        return false;
+    if (!weft_dim_divides(dims, x->extent[1], weft_dim_of(groups), &per_group) ||
+        !weft_dim_divides(dims, dy->extent[1], weft_dim_of(groups), &unused))
+        return weft_infer_fail(infer, "operand 0 is %s and operand 1 is %s: the channels do not fit groups=%lld",
+                               weft_infer_type_text(infer, x), weft_infer_type_text(infer, dy), (long long)groups);
+    struct weft_type result = {.dtype = x->dtype, .rank = x->rank, .extent = {dy->extent[1], per_group}};
+    for (unsigned i = 0; i < spatial; i++) {
+        int64_t taps;
+        weft_dim windows;
+        if (!weft_infer_int_at(infer, WEFT_ATTR_kernel, i, 1, &taps) ||
+            !weft_infer_windows(infer, i, spatial, weft_dim_of(taps), false, &windows) ||
+            !has_extent(infer, 1, 2 + (int)i, windows))
+            return false;
+        result.extent[2 + i] = weft_dim_of(taps);
+    }
+    infer->result[0] = result;
+    return true;
+}
+
 /* Offsets are [n, 2·g·taps, out…], masks [n, g·taps, out…]: a map for each group g of channels and tap. */
 static bool deformation(struct weft_infer *infer, const struct weft_type *result, weft_dim maps)
 {

@@ -416,6 +416,28 @@ bool weft_sample_by_pixel(const struct weft_sample *sample);
 const char *weft_sample_name(const struct weft_sample *sample);
 uint32_t weft_sample_cpu(const struct weft_sample *sample);
 
+/* --- grad_weight/grad_weight.h: the gradient of a convolution's weights, f32 --------------------------------------- */
+
+/* dw[o, c, t…] = sum over n, p… of dy[n, o, p…] · x[n, c, p·stride + t·dilation − pad…], where x is 0 outside of its
+ * extents. Axes are depth, rows and columns; those that are missing have extents of 1. Strides are in elements: of x
+ * and dy [n, channels, depth, row, column], of dw [o, c, depth, row, column]. */
+struct weft_grad_weight {
+    uint32_t cpu;
+    int64_t images, groups, c, o; /* channels of x and of dy in a group */
+    int64_t in[3], out[3], taps[3], stride[3], dilation[3], pad[3];
+    int64_t x_stride[5], dy_stride[5], dw_stride[5];
+    int64_t units;           /* set by prepare: of work that a part does at once */
+    int32_t parts;           /* set by prepare */
+    size_t scratch;          /* set by prepare: bytes each part needs */
+};
+void weft_grad_weight_prepare(struct weft_grad_weight *grad, int workers);
+void weft_grad_weight_run(const struct weft_grad_weight *grad, float *dw, const float *x, const float *dy,
+                          void *scratch, int part, int parts);
+/* Multiply-adds, those of lanes without a result included. */
+double weft_grad_weight_products(const struct weft_grad_weight *grad);
+const char *weft_grad_weight_name(const struct weft_grad_weight *grad);
+uint32_t weft_grad_weight_cpu(const struct weft_grad_weight *grad);
+
 /* --- plain/weigh.c: weighted sums along all axes, of any type ----------------------------------------------------- */
 
 /* Of each result along an axis: the places of its elements, premultiplied with the stride, their weights, and whether

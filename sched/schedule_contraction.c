@@ -82,6 +82,9 @@ const struct weft_scheduler weft_scheduler_attention = {
 const struct weft_scheduler weft_scheduler_convolution = {
     .name = "convolution", .choose = choose_f32_or_product, .write_ps = weft_format_conv_write_ps,
     .read_ps = weft_format_conv_read_ps};
+/* It gathers operands in any order of axes, and results are few: no layout is better than another. */
+const struct weft_scheduler weft_scheduler_convolution_gradient = {
+    .name = "convolution gradient", .choose = choose_f32};
 const struct weft_scheduler weft_scheduler_transposed_convolution = {
     .name = "transposed convolution", .choose = choose_f32, .write_ps = weft_format_conv_write_ps,
     .read_ps = weft_format_conv_read_ps};

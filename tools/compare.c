@@ -71,6 +71,9 @@ static double own_roundings(const struct sized *s, weft_node node)
     case WEFT_OP_deform_conv: /* x's channels, by taps */
         length = elements_of(s, weft_operand(graph, node, 1), 2) * size_of(s, first->extent[1]);
         return 2 + sqrt(length);
+    case WEFT_OP_conv_grad_weight: /* places of dy in one channel */
+        length = elements_of(s, weft_operand(graph, node, 1), 2) * size_of(s, first->extent[0]);
+        return 2 + sqrt(length);
     case WEFT_OP_attention:
         return 8 + sqrt(elements_of(s, weft_operand(graph, node, 1), 2));
     case WEFT_OP_dft:

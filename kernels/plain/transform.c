@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transform.c: contractions that are neither products nor convolutions: convolutions at displaced places, determinants
- * by elimination. */
+/* transform.c: contractions that are neither products nor convolutions: convolutions at displaced places, gradients of
+ * their weights, determinants by elimination. */
 #include "kernels/plain/plain.h"
 
 #include <math.h>
@@ -70,6 +70,49 @@ void weft_plain_run_deform_conv(const struct weft_plain *plain, const struct wef
         for (at[3] = 0; at[3] < out->extent[3]; at[3]++)
             weft_k_put(out->dtype, data->out[0], weft_array_place(out, 4, at),
                        (union weft_k_number){.real = deform(plain, data, at)});
+    }
+}
+
+/* --- conv_grad_weight --------------------------------------------------------------------------------------------- */
+
+/* at: [o, c, taps…]; places of dy are counted through all its spatial axes. */
+static double weight_gradient(const struct weft_plain *plain, const struct weft_plain_data *data, const int64_t *at)
+{
+    enum { KERNEL, STRIDE, PAD, DILATION, GROUPS };
+    const struct weft_array *x = &plain->in[0], *dy = &plain->in[1], *dw = &plain->out[0];
+    const int64_t group = at[0] / (dw->extent[0] / plain->attr[GROUPS].integer[0]);
+    const int64_t channel = (group * dw->extent[1] + at[1]) * x->stride[1];
+    int64_t places = 1;
+    for (int axis = 2; axis < dy->rank; axis++)
+        places *= dy->extent[axis];
+    double sum = 0;
+    for (int64_t n = 0; n < x->extent[0]; n++)
+        for (int64_t place = 0; place < places; place++) {
+            int64_t rest = place, from = n * x->stride[0] + channel, to = n * dy->stride[0] + at[0] * dy->stride[1];
+            bool inside = true;
+            for (int axis = dy->rank - 1; axis >= 2; rest /= dy->extent[axis], axis--) {
+                const int64_t p = rest % dy->extent[axis];
+                const int64_t i = p * plain->attr[STRIDE].integer[axis - 2] - plain->attr[PAD].integer[axis - 2] +
+                                  at[axis] * plain->attr[DILATION].integer[axis - 2];
+                inside = inside && i >= 0 && i < x->extent[axis];
+                from += i * x->stride[axis];
+                to += p * dy->stride[axis];
+            }
+            sum += (inside ? weft_k_at(x->dtype, data->in[0], from).real : 0) *
+                   weft_k_at(dy->dtype, data->in[1], to).real;
+        }
+    return sum;
+}
+
+void weft_plain_run_conv_grad_weight(const struct weft_plain *plain, const struct weft_plain_data *data, int64_t begin,
+                                     int64_t end)
+{
+    const struct weft_array *out = &plain->out[0];
+    for (int64_t unit = begin; unit < end; unit++) {
+        int64_t at[WEFT_K_RANK];
+        weft_array_index(out, out->rank, unit, at);
+        weft_k_put(out->dtype, data->out[0], weft_array_place(out, out->rank, at),
+                   (union weft_k_number){.real = weight_gradient(plain, data, at)});
     }
 }
 

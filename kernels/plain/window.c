@@ -184,10 +184,99 @@ void weft_plain_run_norm_pool(const struct weft_plain *plain, const struct weft_
     pool(plain, data, begin, end, NORM);
 }
 
+/* --- the places of maxima of f32 ---------------------------------------------------------------------------------- */
+
+enum { COLUMNS = 128 };
+
+/* Windows [first, first + count) of a row: the largest element so far, and its place in the plane, or -1. */
+struct found {
+    int64_t first, count;
+    float largest[COLUMNS];
+    int64_t at[COLUMNS];
+};
+
+/* Tap `tap` along a row of the image, whose first place in the plane is `at`, steps of `unit` places. */
+static void look_at_tap(const struct windows *w, const float *row, int64_t at, int64_t unit, int64_t tap,
+                        struct found *f)
+{
+    const int64_t stride = w->stride[2], shift = tap * w->dilation[2] - w->before[2];
+    const int64_t low = shift < 0 ? (-shift + stride - 1) / stride : 0;
+    const int64_t high = w->in[2] > shift ? (w->in[2] - 1 - shift) / stride + 1 : 0;
+    const int64_t begin = low > f->first ? low - f->first : 0;
+    const int64_t end = high - f->first < f->count ? high - f->first : f->count;
+    const float *from = row + ((f->first + begin) * stride + shift) * w->step[2];
+    int64_t place = at + ((f->first + begin) * stride + shift) * unit;
+    for (int64_t i = begin; i < end; i++, from += stride * w->step[2], place += stride * unit) {
+        const float x = *from, most = f->largest[i];
+        const bool more = (x > most) | ((x != x) & (most == most));
+        f->largest[i] = more ? x : most;
+        f->at[i] = more ? place : f->at[i];
+    }
+}
+
+/* The windows of `f` in the row (o[0], o[1]) of a plane. Where nothing exceeds −infinity, it is the first element. */
+static void look_at_row(const struct windows *w, const float *plane, const int64_t *unit, const int64_t *o,
+                        struct found *f)
+{
+    for (int64_t i = 0; i < f->count; i++) {
+        f->largest[i] = -INFINITY;
+        f->at[i] = -1;
+    }
+    const struct reach r = reach_of(w, o);
+    for (int64_t z = r.first[0]; z < r.end[0]; z++)
+        for (int64_t y = r.first[1]; y < r.end[1]; y++) {
+            const int64_t depth = r.start[0] + z * w->dilation[0], row = r.start[1] + y * w->dilation[1];
+            for (int64_t x = 0; x < w->taps[2]; x++)
+                look_at_tap(w, plane + depth * w->step[0] + row * w->step[1], depth * unit[0] + row * unit[1], unit[2],
+                            x, f);
+        }
+    for (int64_t i = 0; i < f->count; i++) {
+        if (f->at[i] >= 0)
+            continue;
+        const struct reach own = reach_of(w, (const int64_t[]){o[0], o[1], f->first + i});
+        for (int axis = 0; axis < 3; axis++)
+            f->at[i] = own.first[axis] == own.end[axis] ? INT64_MIN : f->at[i];
+        if (f->at[i] == INT64_MIN)
+            continue;
+        f->at[i] = 0;
+        for (int axis = 0; axis < 3; axis++)
+            f->at[i] += (own.start[axis] + own.first[axis] * w->dilation[axis]) * unit[axis];
+    }
+}
+
+static void index_f32(const struct weft_plain *plain, const struct weft_plain_data *data, int64_t begin, int64_t end)
+{
+    const struct windows w = read_windows(plain, data);
+    const struct weft_array *out = &plain->out[0], *x = &plain->in[0];
+    const int last = out->rank - 1;
+    const bool turned = plain->attr[MORE].integer[0] != 0;
+    const int64_t unit[3] = {turned ? 1 : w.in[1] * w.in[2], turned ? w.in[0] : w.in[2], turned ? w.in[0] * w.in[1] : 1};
+    int64_t *const places = data->out[0];
+    for (int64_t row = begin; row < end; row++) {
+        int64_t index[WEFT_K_RANK], o[3] = {0, 0, 0};
+        weft_array_index(out, last, row, index);
+        for (int i = 2; i < last; i++)
+            o[3 - out->rank + i] = index[i];
+        const float *const plane = (const float *)data->in[0] + index[0] * x->stride[0] + index[1] * x->stride[1];
+        const int64_t before = (index[0] * x->extent[1] + index[1]) * w.in[0] * w.in[1] * w.in[2];
+        struct found f;
+        for (f.first = 0; f.first < w.out[2]; f.first += f.count) {
+            f.count = w.out[2] - f.first < COLUMNS ? w.out[2] - f.first : COLUMNS;
+            look_at_row(&w, plane, unit, o, &f);
+            int64_t *const to = places + weft_array_place(out, last, index) + f.first * out->stride[last];
+            for (int64_t i = 0; i < f.count; i++)
+                to[i * out->stride[last]] = f.at[i] < 0 ? 0 : before + f.at[i];
+        }
+    }
+}
+
 void weft_plain_run_max_pool_index(const struct weft_plain *plain, const struct weft_plain_data *data, int64_t begin,
                                    int64_t end)
 {
-    pool(plain, data, begin, end, INDEX);
+    if (plain->in[0].dtype == WEFT_K_F32)
+        index_f32(plain, data, begin, end);
+    else
+        pool(plain, data, begin, end, INDEX);
 }
 
 /* --- back into an image ------------------------------------------------------------------------------------------- */

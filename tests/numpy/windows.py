@@ -158,6 +158,13 @@ def composed(rng):
             line = (f"conv_transpose %a, %b stride=[{stride} {stride}] pad=[{pad} {pad} {pad} {pad}] "
                     f"out_pad=[{out} {out}] dilation=[{dilation} {dilation}] groups={groups}")
             yield floats(line, d, (x, w), wanted)
+        for stride, pad, dilation, groups in ((1, 1, 1, 1), (2, 1, 1, 2), (2, 0, 2, 4)):
+            y = F.conv2d(t(x), torch.zeros(4, 4 // groups, 2, 2, dtype=t(x).dtype), None, stride, pad, dilation, groups)
+            dy = tame(rng, d, *y.shape)
+            wanted = torch.nn.grad.conv2d_weight(t(x), (4, 4 // groups, 2, 2), t(dy), stride, pad, dilation, groups)
+            line = (f"conv_grad_weight %a, %b kernel=[2 2] stride=[{stride} {stride}] pad=[{pad} {pad} {pad} {pad}] "
+                    f"dilation=[{dilation} {dilation}] groups={groups}")
+            yield floats(line, d, (x, dy), wanted)
         q, k, v = tame(rng, d, 2, 4, 3, 8), tame(rng, d, 2, 2, 5, 8), tame(rng, d, 2, 2, 5, 6)
         wanted = F.scaled_dot_product_attention(t(q), t(k), t(v), scale=0.25, enable_gqa=True)
         yield floats("attention %a, %b, %c factor=0.25", d, (q, k, v), wanted)
@@ -170,7 +177,7 @@ def composed(rng):
 
 
 NEED_TORCH = ("max_pool", "max_pool_index", "mean_pool", "norm_pool", "unpool", "resize", "grid_sample", "col2im",
-              "conv_transpose", "attention")
+              "conv_transpose", "conv_grad_weight", "attention")
 
 
 def cases(rng):

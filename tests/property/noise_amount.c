@@ -23,7 +23,7 @@ enum weft_noise_amount weft_noise_amount_of(int op)
     case WEFT_OP_fold_chunks:
     case WEFT_OP_sum: case WEFT_OP_mean: case WEFT_OP_prod: case WEFT_OP_cumsum: case WEFT_OP_cumprod:
     case WEFT_OP_matmul: case WEFT_OP_conv: case WEFT_OP_conv_transpose: case WEFT_OP_mean_pool: case WEFT_OP_col2im:
-    case WEFT_OP_scatter_elements: case WEFT_OP_scatter_nd:
+    case WEFT_OP_scatter_elements: case WEFT_OP_scatter_nd: case WEFT_OP_conv_grad_weight:
         return WEFT_NOISE_SUM;
     default:
         break;

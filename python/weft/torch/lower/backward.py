@@ -29,27 +29,11 @@ def convolution_backward(b, n, dy, x, w, bias_sizes, stride, padding, dilation, 
         dx = b.op("conv_transpose", dy, w, out_pad=rest, **options)
     if wanted[1]:
         image, grad = (dy, x) if transposed else (x, dy)
-        dw = weight_gradient(b, image, grad, w, stride, padding, dilation, groups)
+        taps = b.static_all(w.dims[2:], "the size of a window")
+        dw = b.op("conv_grad_weight", image, grad, kernel=taps, **options)
     if wanted[2]:
         db = b.op("sum", dy, axes=[a for a in range(dy.rank) if a != 1])
     return [dx, dw, db]
-
-
-def weight_gradient(b, image, grad, w, stride, padding, dilation, groups):
-    """A convolution whose windows are the images: channels take the place of the batch, and the batch that of channels.
-
-    Groups stay groups: image [n, g * c, …] becomes [c, g * n, …], and grad [n, o, …] becomes [o, n, …]."""
-    k = image.rank - 2
-    spatial = list(range(k))
-    count, channels, *size = image.dims
-    inner = b.static(channels, "channels") // groups
-    turned = b.reshape(image, [count, groups, inner, *size])
-    turned = b.transpose(turned, [2, 1, 0, *[a + 3 for a in spatial]])
-    turned = b.reshape(turned, [inner, b.times([groups, count]), *size])
-    taps = b.transpose(grad, [1, 0, *[a + 2 for a in spatial]])
-    made = b.op("conv", turned, taps, stride=dilation, pad=padding * 2, dilation=stride, groups=groups)
-    made = b.transpose(made, [1, 0, *[a + 2 for a in spatial]])
-    return b.cut(made, w.dims)
 
 
 @lower("max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward", "adaptive_max_pool2d_backward",
