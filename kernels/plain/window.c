@@ -7,6 +7,7 @@
 #include "kernels/plain/plain.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { KERNEL, STRIDE, PAD, DILATION, CEIL, MORE }; /* attributes; MORE: count_pad, order or column_major */
 
@@ -204,13 +205,20 @@ static void look_at_tap(const struct windows *w, const float *row, int64_t at, i
     const int64_t high = w->in[2] > shift ? (w->in[2] - 1 - shift) / stride + 1 : 0;
     const int64_t begin = low > f->first ? low - f->first : 0;
     const int64_t end = high - f->first < f->count ? high - f->first : f->count;
-    const float *from = row + ((f->first + begin) * stride + shift) * w->step[2];
-    int64_t place = at + ((f->first + begin) * stride + shift) * unit;
-    for (int64_t i = begin; i < end; i++, from += stride * w->step[2], place += stride * unit) {
-        const float x = *from, most = f->largest[i];
-        const bool more = (x > most) | ((x != x) & (most == most));
-        f->largest[i] = more ? x : most;
-        f->at[i] = more ? place : f->at[i];
+    const int64_t first = (f->first + begin) * stride + shift, step = stride * w->step[2];
+    const float *restrict const from = row + first * w->step[2];
+    float *restrict const largest = f->largest;
+    int64_t *restrict const places = f->at;
+    for (int64_t i = begin; i < end; i++) { /* which of two is larger no branch could predict */
+        const float x = from[(i - begin) * step], most = largest[i];
+        const int64_t more = -(int64_t)((x > most) | ((x != x) & (most == most)));
+        const int64_t place = at + (first + (i - begin) * stride) * unit;
+        uint32_t bits, old;
+        memcpy(&bits, &x, sizeof bits);
+        memcpy(&old, &most, sizeof old);
+        bits = (bits & (uint32_t)more) | (old & ~(uint32_t)more);
+        memcpy(&largest[i], &bits, sizeof bits);
+        places[i] = (place & more) | (places[i] & ~more);
     }
 }
 

@@ -29,11 +29,23 @@ def convolution_backward(b, n, dy, x, w, bias_sizes, stride, padding, dilation, 
         dx = b.op("conv_transpose", dy, w, out_pad=rest, **options)
     if wanted[1]:
         image, grad = (dy, x) if transposed else (x, dy)
-        taps = b.static_all(w.dims[2:], "the size of a window")
-        dw = b.op("conv_grad_weight", image, grad, kernel=taps, **options)
+        dw = weight_gradient(b, image, grad, w, padding, options)
     if wanted[2]:
         db = b.op("sum", dy, axes=[a for a in range(dy.rank) if a != 1])
     return [dx, dw, db]
+
+
+def weight_gradient(b, image, grad, w, padding, options):
+    """conv_grad_weight with as many windows as grad has places: out_pad may leave room for more of them."""
+    k = image.rank - 2
+    taps = b.static_all(w.dims[2:], "the size of a window")
+    after, sizes = list(padding), list(image.dims)
+    for i in range(k):
+        size, given = b.known(image.dims[2 + i]), b.known(grad.dims[2 + i])
+        if size is not None and given is not None:
+            reach = (given - 1) * options["stride"][i] + options["dilation"][i] * (taps[i] - 1) + 1 - padding[i]
+            after[i], sizes[2 + i] = max(reach - size, 0), min(reach, size)
+    return b.op("conv_grad_weight", b.cut(image, sizes), grad, kernel=taps, **{**options, "pad": [*padding, *after]})
 
 
 @lower("max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward", "adaptive_max_pool2d_backward",
