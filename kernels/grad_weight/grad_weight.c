@@ -237,6 +237,34 @@ static void place_x(struct run *r)
     }
 }
 
+/* The place of a channel and a tap, by steps along axes: divisions for each would take a quarter of a tile's time. */
+struct place {
+    int64_t tap[3], at;
+};
+
+static struct place place_of(const struct weft_grad_weight *g, int64_t row, const int64_t step[3], int64_t channel)
+{
+    struct place p = {.at = row / volume(g->taps) * channel};
+    int64_t rest = row % volume(g->taps);
+    for (int axis = 2; axis >= 0; rest /= g->taps[axis], axis--) {
+        p.tap[axis] = rest % g->taps[axis];
+        p.at += p.tap[axis] * step[axis];
+    }
+    return p;
+}
+
+static void next_place(const struct weft_grad_weight *g, struct place *p, const int64_t step[3], int64_t channel)
+{
+    for (int axis = 2; axis >= 0; axis--) {
+        p->at += step[axis];
+        if (++p->tap[axis] < g->taps[axis])
+            return;
+        p->at -= g->taps[axis] * step[axis];
+        p->tap[axis] = 0;
+    }
+    p->at += channel;
+}
+
 /* Tiles [begin, end) of one panel; sums of the first are at `sum`. */
 static void add_tiles(const struct run *r, int64_t turn, int64_t begin, int64_t end, float *sum, bool more)
 {
@@ -244,17 +272,12 @@ static void add_tiles(const struct run *r, int64_t turn, int64_t begin, int64_t 
     const struct cut *const c = r->cut;
     const struct weft_grad_weight_level *const level = c->level;
     const float *const x = r->from + (c->in_place ? turn * g->c * g->x_stride[1] : 0);
+    struct place next = place_of(g, begin * level->rows, r->tap, r->channel);
     for (int64_t tile = begin; tile < end; tile++, sum += level->rows * level->columns) {
-        const int64_t first = tile * level->rows;
-        const int rows = (int)smaller(level->rows, c->rows - first);
+        const int rows = (int)smaller(level->rows, c->rows - tile * level->rows);
         int64_t at[WEFT_GRAD_ROWS];
-        for (int i = 0; i < rows; i++) {
-            int64_t rest = first + i;
-            at[i] = 0;
-            for (int axis = 2; axis >= 0; rest /= g->taps[axis], axis--)
-                at[i] += rest % g->taps[axis] * r->tap[axis];
-            at[i] += rest * r->channel;
-        }
+        for (int i = 0; i < rows; i++, next_place(g, &next, r->tap, r->channel))
+            at[i] = next.at;
         level->tile[c->own][rows - 1](&r->walk, x, at, r->dy_copy, sum, more);
     }
 }
@@ -295,14 +318,11 @@ static void store(const struct run *r, float *dw, int64_t begin, int64_t end)
         const int64_t first = unit % c->groups_of_rows * c->level->rows;
         const int64_t lanes = smaller(columns, c->own ? g->groups - turn * columns : g->o - place * columns);
         const int64_t result = c->own ? turn * columns * g->o + place : turn * g->o + place * columns;
-        for (int64_t row = first; row < smaller(first + c->level->rows, c->rows); row++) {
-            int64_t rest = row, at = result * stride[0];
-            for (int axis = 2; axis >= 0; rest /= g->taps[axis], axis--)
-                at += rest % g->taps[axis] * stride[axis + 2];
-            at += rest * stride[1];
+        const int64_t rows = smaller(c->level->rows, c->rows - first), step = (c->own ? g->o : 1) * stride[0];
+        struct place next = place_of(g, first, stride + 2, stride[1]);
+        for (int64_t row = 0; row < rows; row++, next_place(g, &next, stride + 2, stride[1]))
             for (int64_t lane = 0; lane < lanes; lane++)
-                dw[at + lane * (c->own ? g->o : 1) * stride[0]] = sum[(row - first) * columns + lane];
-        }
+                dw[result * stride[0] + next.at + lane * step] = sum[row * columns + lane];
     }
 }
 
