@@ -9,6 +9,7 @@
  *   max_pool, sort, top_k            of floats and integers: what they choose is an element as it was
  *   mean_pool, resize, grid_sample   of floats: computed in f32 and rounded. A resize to nearest elements stays: it
  *                                    moves them, and has kernels of all types
+ *   conv_grad_weight                 the same
  *
  * Needs and keeps: nothing. */
 #include "passes/decompose.h"
@@ -83,6 +84,7 @@ static const struct weft_rule rules[] = {
     {"mean_pool",   WEFT_OP_mean_pool,   in_f32,          "16-bit means in f32"},
     {"resize",      WEFT_OP_resize,      resize_in_f32,   "16-bit interpolation in f32"},
     {"grid_sample", WEFT_OP_grid_sample, in_f32,          "16-bit interpolation in f32"},
+    {"conv_grad_weight", WEFT_OP_conv_grad_weight, in_f32, "16-bit sums in f32"},
 };
 const struct weft_rule_set weft_decompose_narrow = WEFT_RULE_SET(rules);
 

@@ -56,6 +56,20 @@ static void test_unpool(void **state)
            8, 0, 0, 0, 7);
 }
 
+static void test_conv_grad_weight(void **state)
+{
+    (void)state;
+    EXPECT("%x: f32[2,1,3] = const value=[1 2 3  4 5 6]\n%d: f32[2,1,2] = const value=[1 10  0 -1]\n"
+           "%r: f32[1,1,2] = conv_grad_weight %x, %d kernel=[2]",
+           16, 26);
+    EXPECT("%x: f32[1,2,3] = const value=[1 2 3  4 5 6]\n%d: f32[1,2,2] = const value=[1 10  2 -1]\n"
+           "%r: f32[2,1,2] = conv_grad_weight %x, %d kernel=[2] stride=[2] pad=[1 0] groups=2",
+           20, 31, -5, 2);
+    EXPECT("%x: f32[1,1,2] = const value=[1 2]\n%d: f32[1,1,3] = const value=[inf 0 0]\n"
+           "%r: f32[1,1,2] = conv_grad_weight %x, %d kernel=[2] pad=[1 1]",
+           NAN, INFINITY);
+}
+
 static void test_deform_conv(void **state)
 {
     (void)state;
@@ -156,6 +170,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_conv_transpose), cmocka_unit_test(test_index_of_maximum),
         cmocka_unit_test(test_norm_pool),      cmocka_unit_test(test_unpool),
+        cmocka_unit_test(test_conv_grad_weight),
         cmocka_unit_test(test_deform_conv),    cmocka_unit_test(test_regions),
         cmocka_unit_test(test_dft),            cmocka_unit_test(test_det),
         cmocka_unit_test(test_attention),      cmocka_unit_test(test_quantize),
