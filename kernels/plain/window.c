@@ -7,7 +7,6 @@
 #include "kernels/plain/plain.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { KERNEL, STRIDE, PAD, DILATION, CEIL, MORE }; /* attributes; MORE: count_pad, order or column_major */
 
@@ -187,69 +186,92 @@ void weft_plain_run_norm_pool(const struct weft_plain *plain, const struct weft_
 
 /* --- the places of maxima of f32 ---------------------------------------------------------------------------------- */
 
-enum { COLUMNS = 128 };
+enum { COLUMNS = 128, NONE = INT32_MIN };
+typedef float v4f __attribute__((vector_size(16), aligned(4), may_alias));
+typedef int32_t v4i __attribute__((vector_size(16), aligned(4), may_alias));
 
-/* Windows [first, first + count) of a row: the largest element so far, and its place in the plane, or -1. */
+/* Windows [first, first + count) of a row: the largest element so far, and how far its place in the plane is from that
+ * of the window's first tap, or NONE. Tap for tap that is one number for all windows. */
 struct found {
     int64_t first, count;
     float largest[COLUMNS];
-    int64_t at[COLUMNS];
+    int32_t from_start[COLUMNS];
 };
 
-/* Tap `tap` along a row of the image, whose first place in the plane is `at`, steps of `unit` places. */
-static void look_at_tap(const struct windows *w, const float *row, int64_t at, int64_t unit, int64_t tap,
-                        struct found *f)
+/* Four elements, each so many floats behind the one before; of two, the float behind the last is read. */
+static inline v4f four(const float *from, int64_t step)
 {
-    const int64_t stride = w->stride[2], shift = tap * w->dilation[2] - w->before[2];
+    if (step == 1)
+        return *(const v4f *)from;
+    if (step == 2)
+        return __builtin_shufflevector(*(const v4f *)from, *(const v4f *)(from + 4), 0, 2, 4, 6);
+    return (v4f){from[0], from[step], from[2 * step], from[3 * step]};
+}
+
+/* Which of two elements is larger, no branch could predict. */
+static inline void take_four(struct found *f, int64_t i, v4f x, int32_t from_start)
+{
+    const v4f most = *(const v4f *)&f->largest[i];
+    const v4i more = (v4i)(x > most) | ((v4i)(x != x) & (v4i)(most == most));
+    *(v4f *)&f->largest[i] = (v4f)(((v4i)x & more) | ((v4i)most & ~more));
+    v4i *const at = (v4i *)&f->from_start[i];
+    *at = ((v4i){from_start, from_start, from_start, from_start} & more) | (*at & ~more);
+}
+
+/* The tap along a row of the image whose place is `from_start` behind that of the window's first tap. */
+static void look_at_tap(const struct windows *w, const float *row, int64_t tap, int32_t from_start, struct found *f)
+{
+    const int64_t stride = w->stride[2], shift = tap * w->dilation[2] - w->before[2], step = stride * w->step[2];
     const int64_t low = shift < 0 ? (-shift + stride - 1) / stride : 0;
     const int64_t high = w->in[2] > shift ? (w->in[2] - 1 - shift) / stride + 1 : 0;
     const int64_t begin = low > f->first ? low - f->first : 0;
     const int64_t end = high - f->first < f->count ? high - f->first : f->count;
-    const int64_t first = (f->first + begin) * stride + shift, step = stride * w->step[2];
-    const float *restrict const from = row + first * w->step[2];
-    float *restrict const largest = f->largest;
-    int64_t *restrict const places = f->at;
-    for (int64_t i = begin; i < end; i++) { /* which of two is larger no branch could predict */
-        const float x = from[(i - begin) * step], most = largest[i];
-        const int64_t more = -(int64_t)((x > most) | ((x != x) & (most == most)));
-        const int64_t place = at + (first + (i - begin) * stride) * unit;
-        uint32_t bits, old;
-        memcpy(&bits, &x, sizeof bits);
-        memcpy(&old, &most, sizeof old);
-        bits = (bits & (uint32_t)more) | (old & ~(uint32_t)more);
-        memcpy(&largest[i], &bits, sizeof bits);
-        places[i] = (place & more) | (places[i] & ~more);
+    const float *from = row + ((f->first + begin) * stride + shift) * w->step[2];
+    int64_t i = begin;
+    for (; i + 4 < end; i += 4, from += 4 * step)
+        take_four(f, i, four(from, step), from_start);
+    for (; i < end; i++, from += step) {
+        const float x = *from, most = f->largest[i];
+        if (x > most || (x != x && most == most)) {
+            f->largest[i] = x;
+            f->from_start[i] = from_start;
+        }
     }
 }
 
-/* The windows of `f` in the row (o[0], o[1]) of a plane. Where nothing exceeds −infinity, it is the first element. */
+/* Where nothing exceeds −infinity, the first element of a window is the largest, if there is one. */
+static int32_t first_of(const struct windows *w, const int64_t *unit, const int64_t *o)
+{
+    const struct reach r = reach_of(w, o);
+    int64_t at = 0;
+    for (int axis = 0; axis < 3; axis++) {
+        if (r.first[axis] == r.end[axis])
+            return NONE;
+        at += r.first[axis] * w->dilation[axis] * unit[axis];
+    }
+    return (int32_t)at;
+}
+
+/* The windows of `f` in the row (o[0], o[1]) of a plane; unit: from place to place along the axes. */
 static void look_at_row(const struct windows *w, const float *plane, const int64_t *unit, const int64_t *o,
                         struct found *f)
 {
     for (int64_t i = 0; i < f->count; i++) {
         f->largest[i] = -INFINITY;
-        f->at[i] = -1;
+        f->from_start[i] = NONE;
     }
     const struct reach r = reach_of(w, o);
     for (int64_t z = r.first[0]; z < r.end[0]; z++)
-        for (int64_t y = r.first[1]; y < r.end[1]; y++) {
-            const int64_t depth = r.start[0] + z * w->dilation[0], row = r.start[1] + y * w->dilation[1];
+        for (int64_t y = r.first[1]; y < r.end[1]; y++)
             for (int64_t x = 0; x < w->taps[2]; x++)
-                look_at_tap(w, plane + depth * w->step[0] + row * w->step[1], depth * unit[0] + row * unit[1], unit[2],
-                            x, f);
-        }
-    for (int64_t i = 0; i < f->count; i++) {
-        if (f->at[i] >= 0)
-            continue;
-        const struct reach own = reach_of(w, (const int64_t[]){o[0], o[1], f->first + i});
-        for (int axis = 0; axis < 3; axis++)
-            f->at[i] = own.first[axis] == own.end[axis] ? INT64_MIN : f->at[i];
-        if (f->at[i] == INT64_MIN)
-            continue;
-        f->at[i] = 0;
-        for (int axis = 0; axis < 3; axis++)
-            f->at[i] += (own.start[axis] + own.first[axis] * w->dilation[axis]) * unit[axis];
-    }
+                look_at_tap(w,
+                            plane + (r.start[0] + z * w->dilation[0]) * w->step[0] +
+                                (r.start[1] + y * w->dilation[1]) * w->step[1],
+                            x, (int32_t)(z * w->dilation[0] * unit[0] + y * w->dilation[1] * unit[1] +
+                                         x * w->dilation[2] * unit[2]), f);
+    for (int64_t i = 0; i < f->count; i++)
+        if (f->from_start[i] == NONE)
+            f->from_start[i] = first_of(w, unit, (const int64_t[]){o[0], o[1], f->first + i});
 }
 
 static void index_f32(const struct weft_plain *plain, const struct weft_plain_data *data, int64_t begin, int64_t end)
@@ -259,29 +281,41 @@ static void index_f32(const struct weft_plain *plain, const struct weft_plain_da
     const int last = out->rank - 1;
     const bool turned = plain->attr[MORE].integer[0] != 0;
     const int64_t unit[3] = {turned ? 1 : w.in[1] * w.in[2], turned ? w.in[0] : w.in[2], turned ? w.in[0] * w.in[1] : 1};
-    int64_t *const places = data->out[0];
     for (int64_t row = begin; row < end; row++) {
         int64_t index[WEFT_K_RANK], o[3] = {0, 0, 0};
         weft_array_index(out, last, row, index);
         for (int i = 2; i < last; i++)
             o[3 - out->rank + i] = index[i];
         const float *const plane = (const float *)data->in[0] + index[0] * x->stride[0] + index[1] * x->stride[1];
-        const int64_t before = (index[0] * x->extent[1] + index[1]) * w.in[0] * w.in[1] * w.in[2];
+        int64_t start = (index[0] * x->extent[1] + index[1]) * w.in[0] * w.in[1] * w.in[2] - w.before[2] * unit[2];
+        for (int axis = 0; axis < 2; axis++)
+            start += (o[axis] * w.stride[axis] - w.before[axis]) * unit[axis];
+        int64_t *const to = (int64_t *)data->out[0] + weft_array_place(out, last, index);
         struct found f;
         for (f.first = 0; f.first < w.out[2]; f.first += f.count) {
             f.count = w.out[2] - f.first < COLUMNS ? w.out[2] - f.first : COLUMNS;
             look_at_row(&w, plane, unit, o, &f);
-            int64_t *const to = places + weft_array_place(out, last, index) + f.first * out->stride[last];
             for (int64_t i = 0; i < f.count; i++)
-                to[i * out->stride[last]] = f.at[i] < 0 ? 0 : before + f.at[i];
+                to[(f.first + i) * out->stride[last]] =
+                    f.from_start[i] == NONE ? 0 : start + (f.first + i) * w.stride[2] * unit[2] + f.from_start[i];
         }
     }
+}
+
+/* Do distances within a plane fit into 32 bits? */
+static bool is_small(const struct weft_plain *plain)
+{
+    double reach = 1;
+    for (int axis = 2; axis < plain->in[0].rank; axis++)
+        reach *= (double)plain->in[0].extent[axis] +
+                 (double)plain->attr[KERNEL].integer[axis - 2] * (double)plain->attr[DILATION].integer[axis - 2];
+    return reach < INT32_MAX;
 }
 
 void weft_plain_run_max_pool_index(const struct weft_plain *plain, const struct weft_plain_data *data, int64_t begin,
                                    int64_t end)
 {
-    if (plain->in[0].dtype == WEFT_K_F32)
+    if (plain->in[0].dtype == WEFT_K_F32 && is_small(plain))
         index_f32(plain, data, begin, end);
     else
         pool(plain, data, begin, end, INDEX);

@@ -28,8 +28,10 @@ def max_pool(b, n, x, kernel, stride=(), padding=(0,), dilation=(1,), ceil=False
     if used_results(n) <= {0}:
         return [y, None]
     places = b.op("max_pool_index", x, **options)  # over all of x; ATen counts within a plane
-    plane = b.operand(b.times(x.dims[2:]), I64, places.dims)
-    return [y, b.reshape(b.op("mod", places, plane), sizes)]
+    planes = [b.times(x.dims[:2])]
+    start = b.op("mul", b.iota(I64, planes, 0), b.operand(b.times(x.dims[2:]), I64, planes))
+    start = b.along(b.reshape(start, x.dims[:2]), places.dims, [0, 1])
+    return [y, b.reshape(b.op("sub", places, start), sizes)]
 
 
 def pool_options(k, kernel, stride, padding, dilation, ceil) -> dict:
