@@ -48,6 +48,7 @@ enum {
     STREAMED = 2 << 20,  /* floats of B from which memory and not the third-level cache is what counts */
     STREAM_COLUMNS = 512,
     STREAMS = 8,         /* rows of B side by side: more than hardware follows are slower */
+    NARROW_STREAMS = 128, /* by AVX2's panels of 16 columns, which meet all of C as often as there are blocks */
     STREAM_ROWS = 4,     /* up to which AVX2's narrow panels are read as fast as hardware fetches them: 30 GB/s from
                           * memory on a Zen 4, 20 where tiles prefetch every line of the next one */
     WAYS_COLUMNS = 32,
@@ -251,6 +252,16 @@ static int64_t place_rows(const struct weft_gemm *g, const struct weft_gemm_loop
     return larger(PLACE_ROWS, smaller(MOST_PLACE_ROWS, weft_gemm_within_cache(g, NEAR_BLOCK) / terms - panels));
 }
 
+/* Few rows by a B in place: is k cut into short blocks, so that rows of B are read from end to end and not panel by
+ * panel? Each block reads and writes all of C, which AVX2's narrow panels take 2 to 4 times as long for where B is
+ * narrower than a page or near. */
+static bool streams(const struct weft_gemm *g, const struct weft_gemm_loops *l)
+{
+    if (g->kernel->columns != WEFT_GEMM_COLUMNS)
+        return l->n >= PAGE_FLOATS && l->n * l->k > STREAMED;
+    return l->n * l->k > STREAMED || (l->m <= 2 && l->n > STREAM_COLUMNS);
+}
+
 static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
 {
     const struct weft_gemm_kernel *kernel = g->kernel;
@@ -278,8 +289,8 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     } else if (l->expands) {
         l->mc = l->pack_a ? BAND_ROWS : place_rows(g, l);
         l->kc = EXPANDED / kernel->columns;
-    } else if (few && !l->b_panels && !l->pack_b && (l->n * l->k > STREAMED || (l->m <= 2 && l->n > STREAM_COLUMNS))) {
-        l->kc = STREAMS;
+    } else if (few && !l->b_panels && !l->pack_b && streams(g, l)) {
+        l->kc = kernel->columns == WEFT_GEMM_COLUMNS ? STREAMS : NARROW_STREAMS;
     } else if (few && l->b_panels) {
         l->nc = kernel->columns;
     } else if (l->pack_a && !(few && strided)) {
