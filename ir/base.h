@@ -55,6 +55,7 @@ struct weft_text {       /* a growing text, always NUL-terminated when length > 
 
 struct weft_custom_entry;
 struct weft_outside_pass;
+struct weft_alternative_entry;
 /* Who wants to know whether something would be an error: while context->caught points here, errors are not recorded,
  * and the first message is kept, in the arena. A refused allocation ends it, wherever it leads. */
 struct weft_caught {
@@ -80,6 +81,7 @@ struct weft_context {
     struct weft_target target;
     _Atomic(struct weft_custom_entry *) customs; /* custom.h */
     struct weft_outside_pass *passes; /* the caller's: passes/outside.c */
+    struct weft_alternative_entry *alternatives; /* the caller's: passes/alternatives.c */
     _Atomic uint32_t gang;   /* 0, or who has the executor's workers; another run gets one: runtime/executor.c */
     struct weft_barrier *barrier; /* where workers of a gang meet, for target.threads */
     _Atomic uint32_t holds;  /* the caller's, until weft_close, and one of each thing that was made from it and lives */

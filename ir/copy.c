@@ -204,6 +204,45 @@ static void copy_cone(struct mapping *m, weft_val wanted)
     }
 }
 
+/* The value in the new graph: a copy of a constant, else a parameter. */
+static void copy_operand(struct mapping *m, weft_val v)
+{
+    if (m->value[v.id].id)
+        return;
+    if (weft_is_const(m->from, v))
+        copy_node(m, weft_def(m->from, v));
+    else
+        add_cut(m, v);
+}
+
+static struct mapping open_part(const struct weft_graph *graph, const bool *cut, struct weft_graph *part,
+                                weft_val *ret_source)
+{
+    copy_tables(part, graph->root);
+    part->remarks = 0; /* they are about the whole */
+    part->file = keep_text(part, graph->root->file);
+    return (struct mapping){.from = graph, .to = part, .cut = cut, .source = ret_source,
+                            .value = weft_new(&graph->root->scratch, weft_val, graph->values),
+                            .group = weft_new(&graph->root->scratch, uint32_t, graph->groups)};
+}
+
+void weft_graph_copy_nodes(const struct weft_graph *graph, const weft_node *node, uint32_t nodes,
+                           struct weft_graph **ret_part, weft_val *ret_source)
+{
+    *ret_part = weft_graph_new(graph->context, graph->name);
+    const bool *const cut = weft_new(&graph->root->scratch, bool, graph->values);
+    struct mapping m = open_part(graph, cut, *ret_part, ret_source);
+    for (uint32_t i = 0; i < nodes; i++)
+        for (unsigned k = 0; k < graph->node[node[i].id].operands; k++)
+            copy_operand(&m, weft_operand(graph, node[i], k));
+    for (uint32_t i = 0; i < nodes; i++) {
+        copy_node(&m, node[i]);
+        for (unsigned k = 0; k < graph->node[node[i].id].results; k++)
+            weft_add_return(m.to, m.value[weft_result(graph, node[i], k).id], WEFT_NO_VALUE);
+    }
+    m.to->returned = true;
+}
+
 void weft_graph_copy_part(const struct weft_graph *graph, const weft_val *wanted, uint32_t count,
                           struct weft_graph **ret_part)
 {
@@ -214,16 +253,11 @@ void weft_graph_copy_between(const struct weft_graph *graph, const bool *cut, co
                              struct weft_graph **ret_part, weft_val *ret_source)
 {
     *ret_part = weft_graph_new(graph->context, graph->name);
-    copy_tables(*ret_part, graph->root);
-    (*ret_part)->remarks = 0; /* they are about the whole */
-    (*ret_part)->file = keep_text(*ret_part, graph->root->file);
+    struct mapping m = open_part(graph, cut, *ret_part, ret_source);
     for (uint32_t i = 0; i < graph->bodies && cut; i++) {
         struct weft_graph *body = weft_graph_new_body(*ret_part, graph->body[i]->name);
         copy_into(body, graph->body[i]);
     }
-    struct mapping m = {.from = graph, .to = *ret_part, .cut = cut, .source = ret_source,
-                        .value = weft_new(&graph->root->scratch, weft_val, graph->values),
-                        .group = weft_new(&graph->root->scratch, uint32_t, graph->groups)};
     for (uint32_t i = 0; i < count; i++)
         copy_cone(&m, wanted[i]);
     for (uint32_t i = 0; i < count; i++)

@@ -249,6 +249,16 @@ void weft_graph_copy_part(const struct weft_graph *graph, const weft_val *wanted
  * Updated parameters are plain ones. Nodes may have bodies, all of which are copied. Of a root graph. */
 void weft_graph_copy_between(const struct weft_graph *graph, const bool *cut, const weft_val *wanted, uint32_t count,
                              struct weft_graph **ret_part, weft_val *ret_source);
+/* A new graph of these nodes alone, in this order, none of which has bodies or reads another: what they read is a copy
+ * of a constant, or a parameter, once each (ret_source[i], of which there is one for each value of the graph, is what
+ * parameter i was); it returns all their results. Layouts are those of the graph. */
+void weft_graph_copy_nodes(const struct weft_graph *graph, const weft_node *node, uint32_t nodes,
+                           struct weft_graph **ret_part, weft_val *ret_source);
+/* inline.c: the other way round: copies the nodes of a graph, with their layouts, in front of a node of another, which
+ * has the symbols of the first; `argument` are its parameters there. ret_result[i] is what it returns as result i. Why
+ * not, and then nothing has changed, or NULL. */
+const char *weft_graph_inline(struct weft_graph *to, weft_node before, const struct weft_graph *from,
+                              const weft_val *argument, weft_val *ret_result);
 void weft_graph_hold(struct weft_graph *graph, struct weft_blob *blob); /* takes over one reference */
 
 weft_val weft_add_param(struct weft_graph *graph, const char *name, const struct weft_type *type);

@@ -9,6 +9,7 @@
  * check does not go on with the copy, whose address the caller does not have: it runs the pass on both and
  * compares, so it also finds a pass whose result depends on ids, addresses or leftovers. A failed check is a
  * broken invariant of weft, not an error of the user. */
+#include "passes/alternatives.h"
 #include "passes/passes.h"
 
 #include "ir/suggest.h"
@@ -159,6 +160,20 @@ static void warn_of_words(struct weft_context *context, const char *variable, co
     }
 }
 
+static void warn_of_alternatives(struct weft_context *context)
+{
+    enum { MOST = 64 };
+    struct weft_alternative_entry own[MOST];
+    const char *known[MOST + 2] = {"all"};
+    for (unsigned i = 0; i < MOST; i++) {
+        const struct weft_alternative_entry *const entry = weft_alternative_at(context, i, &own[i]);
+        known[i + 1] = entry ? entry->name : NULL;
+        if (!entry)
+            break;
+    }
+    warn_of_words(context, "WEFT_ALTERNATIVE", known, /* passes= */ false);
+}
+
 static void warn_of_number(struct weft_context *context, const char *variable, bool zero, const char *meaning)
 {
     const char *text = getenv(variable);
@@ -174,6 +189,7 @@ static void warn_of_environment(struct weft_context *context)
     warn_of_words(context, "WEFT_SKIP", besides, /* passes= */ true);
     warn_of_words(context, "WEFT_PRINT", all, /* passes= */ true);
     warn_of_words(context, "WEFT_DEBUG", checks, /* passes= */ false);
+    warn_of_alternatives(context);
     warn_of_number(context, "WEFT_STOP_AFTER", /* zero= */ true, "a number of rewrites");
     warn_of_number(context, "WEFT_CHOICE", /* zero= */ false, "the number of a choice, from 1 on");
 }

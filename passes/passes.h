@@ -39,6 +39,7 @@ struct weft_pipeline {
     uint64_t seen[WEFT_MAX_PASSES]; /* the change after which each pass last ran */
     struct weft_pipeline_options options;
     bool ended;                     /* options.until has run, or a pass of the caller's failed: nothing runs any more */
+    bool on_trial;                  /* no part of what the caller compiles: no records, pictures, passes of the caller's */
 };
 /* `options` NULL: none. False, and an error, where they name a pass that there is not; nothing then runs. */
 bool weft_pipeline_open(struct weft_graph *graph, const struct weft_target *target,
@@ -50,6 +51,9 @@ void weft_pipeline_close(struct weft_pipeline *pipeline);
 /* May a pass of this name run, as far as the options go? And it has run. */
 bool weft_pipeline_takes(const struct weft_pipeline *pipeline, const char *name);
 void weft_pipeline_ran(struct weft_pipeline *pipeline, const char *name);
+/* The phases up to `last` for a graph on trial (choose_alternatives.c), within the pass of another graph. */
+void weft_pipeline_try(struct weft_graph *graph, const struct weft_target *target, enum weft_phase first,
+                       enum weft_phase last);
 /* Notes what was done to a graph as weft_run_pass_info does. */
 void weft_add_pass_record(struct weft_graph *root, const struct weft_pass_record *record);
 /* Run number i of a pass on this graph, in order of time; NULL after the last. */

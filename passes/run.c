@@ -98,6 +98,9 @@ static const struct step {
     {PASS_lower_blocks, 0, WEFT_PHASE_PLACE},
     /* Layouts say how kernels read weights; before all who look for what goes together, which it takes apart. */
     {PASS_scale_weights, 0, WEFT_PHASE_PLACE},
+    /* After layouts, which say what a node takes. Before all who look for what goes together, which goes for what takes
+     * a node's place, too. */
+    {PASS_choose_alternatives, 0, WEFT_PHASE_GROUP},
     /* Before all who look for what goes together: parts of a concat are points of their own. */
     {PASS_sink_concat, 0, WEFT_PHASE_GROUP},
     /* Before fuse, whose groups go along rows: a sum down columns becomes one that goes with them. */
@@ -120,12 +123,26 @@ void weft_pipeline_ran(struct weft_pipeline *pipe, const char *name)
     pipe->ended |= weft_list_names(pipe->options.until, name);
 }
 
+static bool run_on_tree(struct weft_graph *graph, const struct weft_pass_info *pass, const struct weft_target *target);
+
+/* Trials spawn none. */
+static bool try_pass(struct weft_graph *graph, enum pass_number pass, const struct weft_target *target)
+{
+    const struct weft_pass_info *const info = &weft_passes[pass];
+    if (pass == PASS_choose_alternatives || weft_environment_names("WEFT_SKIP", info->name, /* all= */ false))
+        return false;
+    const bool changed = run_on_tree(graph, info, target);
+    weft_arena_empty(&graph->scratch);
+    return changed;
+}
+
 static bool run_step(struct weft_pipeline *pipe, enum pass_number pass)
 {
     _Static_assert((unsigned)PASS_COUNT <= WEFT_MAX_PASSES, "a pipeline remembers what each pass has seen");
     if (pipe->seen[pass] == pipe->changes || !weft_pipeline_takes(pipe, weft_passes[pass].name))
         return false;
-    const bool changed = weft_run_pass_info(pipe->graph, &weft_passes[pass], pipe->target);
+    const bool changed = pipe->on_trial ? try_pass(pipe->graph, pass, pipe->target)
+                                        : weft_run_pass_info(pipe->graph, &weft_passes[pass], pipe->target);
     pipe->changes += changed;
     pipe->seen[pass] = pipe->changes;
     weft_pipeline_ran(pipe, weft_passes[pass].name);
@@ -170,7 +187,7 @@ bool weft_pipeline_open(struct weft_graph *graph, const struct weft_target *targ
 
 static void run_outside(struct weft_pipeline *pipe, int place)
 {
-    if (!pipe->ended && pipe->graph->context->passes)
+    if (!pipe->ended && !pipe->on_trial && pipe->graph->context->passes)
         pipe->ended |= weft_run_outside_passes(pipe, place) < 0;
 }
 
@@ -209,6 +226,14 @@ void weft_pipeline_run(struct weft_pipeline *pipe, enum weft_phase phase)
 }
 
 void weft_pipeline_close(struct weft_pipeline *pipe) { run_outside(pipe, WEFT_PASS_LAST); }
+
+void weft_pipeline_try(struct weft_graph *graph, const struct weft_target *target, enum weft_phase first,
+                       enum weft_phase last)
+{
+    struct weft_pipeline pipe = {.graph = graph, .target = target, .changes = 1, .on_trial = true};
+    for (int phase = first; phase <= (int)last; phase++)
+        weft_pipeline_run(&pipe, (enum weft_phase)phase);
+}
 
 static bool run_pipeline(struct weft_graph *graph, const struct weft_target *target,
                          const struct weft_pipeline_options *options)

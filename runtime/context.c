@@ -3,6 +3,7 @@
 #include "ir/custom.h"
 #include "ir/public.h"
 #include "ir/suggest.h"
+#include "passes/alternatives.h"
 #include "passes/passes.h"
 #include "plan/pack_folder.h"
 #include "runtime/runtime.h"
@@ -156,6 +157,7 @@ static void free_context(struct weft_context *context)
     weft_pack_folder_close(context);
     weft_customs_free(context);
     weft_outside_passes_free(context);
+    weft_alternatives_free(context);
     weft_prices_close(context);
     weft_text_close(&context->errors);
     const struct weft_allocator allocator = context->allocator;

@@ -46,6 +46,7 @@
 #include "weft/read.h"    /* what a graph holds */
 #include "weft/edit.h"    /* changing it */
 #include "weft/passes.h"  /* rewriting, and remarks on what was decided */
+#include "weft/alternative.h" /* other ways to compute a node, weighed */
 #include "weft/custom.h"  /* the caller's functions */
 #include "weft/target.h"  /* the caller's kernels */
 #include "weft/plan.h"    /* compiling, and what a plan tells of itself */

@@ -144,7 +144,10 @@ Access = _struct("Access", ("size", _N), ("value", Val), ("along", Val), ("axes"
 AccessWidth = _struct("AccessWidth", ("size", _N), ("width", _i64), ("inner", _i64))
 Pattern = _struct("Pattern", ("op", _S), ("operand", _u32 * PATTERN_OPERANDS), ("flags", _u32))
 
-# --- passes.h
+# --- alternative.h, passes.h
+
+Alternative = _struct("Alternative", ("size", _N), ("name", _S), ("op", _S), ("user", _P), ("fits", _P),
+                      ("beside", _P), ("build", _P), ("cost_ns", _P))
 
 PipelineOptions = _struct("PipelineOptions", ("size", _N), ("only", _S), ("skip", _S), ("until", _S),
                           ("rewrites", _i64))
@@ -240,6 +243,8 @@ PROTOTYPES: dict[str, tuple] = {
     "weft_insert_before": (_int, _P, Node, _P, _P), "weft_insert_after": (_int, _P, Node, _P, _P),
     "weft_graph_replace": (_int, _P, Val, Val), "weft_graph_set_operand": (_int, _P, Node, _N, Val),
     "weft_graph_erase": (_int, _P, Node), "weft_match": (_int, _P, Node, _P, _N, _P),
+    # alternative.h
+    "weft_register_alternative": (_int, _P, _P),
     # passes.h
     "weft_run_pass": (_int, _P, _S, _P), "weft_run_pipeline": (_int, _P, _P),
     "weft_run_pipeline_with": (_int, _P, _P, _P), "weft_register_pass": (_int, _P, _P),

@@ -45,6 +45,17 @@ static int register_pass(struct world *w)
     return status;
 }
 
+static int build_nothing(void *user, struct weft_graph *trial, const weft_node *node, size_t nodes) { return 0; }
+
+static int register_alternative(struct world *w)
+{
+    const struct weft_alternative none = {.size = sizeof none, .name = "none", .op = "matmul", .build = build_nothing};
+    const int status = weft_register_alternative(w->context, &none);
+    w->scarce.left = -1;
+    assert_int_equal(weft_register_alternative(w->context, &none), status == WEFT_OK ? WEFT_ERR_ARGUMENT : WEFT_OK);
+    return status;
+}
+
 /* A node more, which is read in the place of its operand, and no node more. */
 static int edit(struct world *w)
 {

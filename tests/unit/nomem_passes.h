@@ -143,6 +143,15 @@ static const char passes_more[] =
     "  %at11: f32[5,5] = add %at10, %at5\n"
     "  %at3: f32[5,5] = softmax %at11 axis=1\n"
     "  %r21: f32[5,2] = matmul %at3, %m\n"
+    /* choose_alternatives: two narrow products of one matrix */
+    "  %ap: f32[1,2,4,4] = exp %q\n"
+    "  %aq: f32[2,16] = reshape %ap\n"
+    "  %aw1: f32[16,4] = const random=1 scale=1\n"
+    "  %aw2: f32[16,2] = const random=2 scale=1\n"
+    "  %am1: f32[2,4] = matmul %aq, %aw1\n"
+    "  %am2: f32[2,2] = matmul %aq, %aw2\n"
+    "  %r25: f32[4] = sum %am1 axes=[0]\n"
+    "  %r26: f32[2] = sum %am2 axes=[0]\n"
     /* scale_weights */
     "  %sw1: f32[1,2] = slice %m start=[0 0] end=[1 2]\n"
     "  %sw2: f32[1,2,1,1] = reshape %sw1\n"
@@ -179,9 +188,9 @@ static const char passes_more[] =
     "  %o5: i64[2] = abs %o4\n"
     "  %r16: i64[2] = neg %o5\n"
     "  return %r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9, %gh, %r10, %r11, %r12, %r13, %r14, %r15, %r16, "
-    "%r17, %r18, %r19, %r20, %r21, %r22, %r23, %r24\n"
+    "%r17, %r18, %r19, %r20, %r21, %r22, %r23, %r24, %r25, %r26\n"
     "}\n";
-enum { PASSES_INPUTS = 7, PASSES_RESULTS = 26 };
+enum { PASSES_INPUTS = 7, PASSES_RESULTS = 28 };
 
 static inline bool crossing_layout(void *user, size_t i, size_t operands, int rank, int *ret_order) { return false; }
 

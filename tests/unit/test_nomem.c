@@ -359,6 +359,7 @@ static const struct entry {
     {register_library, "weft_register_library", true},
     {own_kernel, "weft_target_create weft_target_add weft_target_restrict weft_target_destroy", true},
     {register_pass, "weft_register_pass", true},
+    {register_alternative, "weft_register_alternative", true},
     {edit, "weft_insert_before weft_insert_after weft_graph_replace weft_graph_set_operand weft_graph_erase weft_match",
      false},
     {read_graph,

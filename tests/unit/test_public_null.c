@@ -16,7 +16,7 @@ static const char *const null_functions =
     "weft_extent_at weft_save weft_target_create weft_target_destroy "
     "weft_target_restrict weft_call_extent weft_plan_step_operand weft_plan_step_result weft_plan_arena_bytes "
     "weft_insert_before weft_insert_after weft_graph_replace weft_graph_set_operand weft_graph_erase weft_match "
-    "weft_register_pass weft_run_pipeline_with "
+    "weft_register_pass weft_register_alternative weft_run_pipeline_with "
     "weft_target_add weft_graph_create_body weft_symbol weft_extent_combine weft_param weft_param_mut weft_constant "
     "weft_splat weft_splat_integer weft_append weft_return weft_return_mut weft_set_layout weft_access weft_run_pass "
     "weft_run_pipeline weft_remark_count weft_remark_get weft_register weft_register_library weft_custom_value_of "
@@ -96,6 +96,9 @@ static void refuse_null_graphs(struct builder *b)
     assert_null_refused(weft_match(b->graph, node, &pattern, 1, NULL));
     assert_null_refused(weft_register_pass(NULL, &(struct weft_pass){.size = sizeof(struct weft_pass)}));
     assert_null_refused(weft_register_pass(b->context, NULL));
+    assert_null_refused(
+        weft_register_alternative(NULL, &(struct weft_alternative){.size = sizeof(struct weft_alternative)}));
+    assert_null_refused(weft_register_alternative(b->context, NULL));
     assert_null_refused(weft_return(NULL, NULL, 0));
     assert_null_refused(weft_return_mut(NULL, NULL, NULL, 0));
     assert_null_refused(weft_set_layout(NULL, (weft_val){.id = 1}, "{0}"));
