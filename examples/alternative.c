@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* alternative.c: another way to compute a node, which weft weighs. A tall matrix by a matrix of a few numbers, written
- * out: the author has measured that products and sums take 5 ns a row on his machine, tells weft so, and weft takes them
- * where its own product is predicted to take longer.
+ * out: the author has measured that products and sums take 5 ns a row on his machine, tells weft so, and weft takes
+ * them where its own product is predicted to take longer.
  *
  *     cc alternative.c $(pkg-config --cflags --libs weft) && ./a.out */
 #include <weft/weft.h>

@@ -7,10 +7,10 @@
  *                                            %p: f32[16,8,8] = matmul %a2, %b1
  *                                            %y: f32[8,8] = sum %p axes=[0]
  *
- * Both operands are views, so what it takes more are the slices' results, written and read once. weft's kernel cuts such
- * a k by itself (weft_gemm_slices), shares the slices out among workers and adds them up without a step of its own: so
- * prices take this for products that are in the way of that, and for kernels of others. Rounds otherwise, in slices.
- * Not for: sizes with symbols, k without a divisor from 2 to 64. */
+ * Both operands are views, so what it takes more are the slices' results, written and read once. weft's kernel cuts
+ * such a k by itself (weft_gemm_slices), shares the slices out among workers and adds them up without a step of its
+ * own: so prices take this for products that are in the way of that, and for kernels of others. Rounds otherwise, in
+ * slices. Not for: sizes with symbols, k without a divisor from 2 to 64. */
 #include "passes/alternatives.h"
 #include "sched/step.h"
 
@@ -21,7 +21,8 @@ static int64_t slices_of(int64_t k)
 {
     int64_t best = 0;
     for (int64_t s = 2; s <= MOST_SLICES; s++) {
-        const int64_t far = s < SLICES ? SLICES - s : s - SLICES, best_far = best < SLICES ? SLICES - best : best - SLICES;
+        const int64_t far = s < SLICES ? SLICES - s : s - SLICES,
+                      best_far = best < SLICES ? SLICES - best : best - SLICES;
         if (k % s == 0 && (best == 0 || far < best_far))
             best = s;
     }

@@ -6,9 +6,9 @@
  *                                           %q: f32[512,2] = slice %c start=[0 4] end=[512 6]
  *
  * x is read once, and vectors that few columns leave empty are filled. Each result is summed as before: the same bits,
- * unless one of the products is so narrow that its kernel sums in lanes. Readers of a slice read rows with gaps; of wide
- * products, which fill vectors anyway, that costs what sharing x gains, so only narrow ones are merged; and what would
- * finish a product on the way is a step of its own behind a slice, so then only those narrower than a vector. */
+ * unless one of the products is so narrow that its kernel sums in lanes. Readers of a slice read rows with gaps; of
+ * wide products, which fill vectors anyway, that costs what sharing x gains, so only narrow ones are merged; and what
+ * would finish a product on the way is a step of its own behind a slice, so then only those narrower than a vector. */
 #include "ir/public.h"
 #include "passes/alternatives.h"
 #include "passes/passes.h"
@@ -22,7 +22,8 @@ enum { MOST_FLOATS = 256 << 10 };                /* of all weights, which are co
 
 static int64_t columns_of(const struct weft_graph *g, weft_node n)
 {
-    return weft_dim_value(weft_type_of(g, weft_operand(g, n, 1))->extent[weft_attr_int(g, n, WEFT_ATTR_trans_b) ? 0 : 1]);
+    const struct weft_type *const type = weft_type_of(g, weft_operand(g, n, 1));
+    return weft_dim_value(type->extent[weft_attr_int(g, n, WEFT_ATTR_trans_b) ? 0 : 1]);
 }
 
 static int64_t most_columns(const struct weft_graph *g, weft_node n)
@@ -61,8 +62,8 @@ static bool goes_beside(const struct weft_graph *g, weft_node n, weft_node other
 {
     struct weft_layout a, b;
     return is_narrow(g, other) && weft_is(weft_operand(g, other, 0), weft_operand(g, n, 0)) &&
-           weft_attr_int(g, other, WEFT_ATTR_trans_b) == weft_attr_int(g, n, WEFT_ATTR_trans_b) && find_order(g, n, &a) &&
-           find_order(g, other, &b) && weft_layout_same(&a, &b);
+           weft_attr_int(g, other, WEFT_ATTR_trans_b) == weft_attr_int(g, n, WEFT_ATTR_trans_b) &&
+           find_order(g, n, &a) && find_order(g, other, &b) && weft_layout_same(&a, &b);
 }
 
 static size_t find_beside(void *user, const struct weft_graph *g, weft_node n, weft_node *ret_node, size_t room)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* alternative_price.c: what a small graph is predicted to take: the sum of its units, each by the first choice of its
- * list, after nodes that one kernel computes faster have been grouped on a copy. What is done once, when a plan is made,
- * takes nothing, nor do views. */
+ * list, after nodes that one kernel computes faster have been grouped on a copy. What is done once, when a plan is
+ * made, takes nothing, nor do views. */
 #include "passes/alternatives.h"
 
 #include "passes/passes.h"
@@ -10,13 +10,9 @@
 
 static bool is_done_once(const struct weft_graph *g, const struct weft_unit *unit)
 {
-    bool constant = weft_is_const(g, unit->out[0]) || weft_is_view(g, unit->first);
-    if (unit->nodes > 1 || constant)
-        return constant && unit->nodes == 1;
-    constant = weft_opcode_of(g, unit->first) == WEFT_OP_relayout;
-    for (uint32_t i = 0; i < unit->ins; i++)
-        constant &= weft_is_const(g, unit->in[i]);
-    return constant;
+    const weft_node n = unit->first;
+    const bool copies = weft_opcode_of(g, n) == WEFT_OP_relayout && weft_is_const(g, weft_operand(g, n, 0));
+    return unit->nodes == 1 && (g->node[n.id].constant || weft_is_view(g, n) || copies);
 }
 
 static int64_t price_unit(const struct weft_formats *f, const int64_t *symbols, const struct weft_unit *unit)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alternatives.c: the list of alternatives: weft's own (alternatives.def), and behind them the caller's, in the order in
- * which they were registered. */
+/* alternatives.c: the list of alternatives: weft's own (alternatives.def), and behind them the caller's, in the order
+ * in which they were registered. */
 #include "passes/alternatives.h"
 
 #include "ir/public.h"

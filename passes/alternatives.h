@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alternatives.h: subgraphs that may take the place of nodes: weft's own and the caller's (weft/alternative.h), and what
- * they are predicted to take. */
+/* alternatives.h: subgraphs that may take the place of nodes: weft's own and the caller's (weft/alternative.h), and
+ * what they are predicted to take. */
 #ifndef WEFT_ALTERNATIVES_H
 #define WEFT_ALTERNATIVES_H
 

@@ -155,9 +155,9 @@ static void fail(struct choosing *c, const char *name, int status, const char *f
     const struct weft_graph *const g = c->graph;
     char message[160];
     snprintf(message, sizeof message, format, what);
-    weft_error(g->context, status,
-               &(struct weft_place){.file = g->root->file, .where = weft_value_text(g, weft_result(g, c->now.node[0], 0))},
-               "alternative %s: %s", name, message);
+    const char *const where = weft_value_text(g, weft_result(g, c->now.node[0], 0));
+    weft_error(g->context, status, &(struct weft_place){.file = g->root->file, .where = where}, "alternative %s: %s",
+               name, message);
     c->failed = true;
 }
 
@@ -360,9 +360,10 @@ static void take(struct choosing *c)
         refuse(g, w->who, where, "its subgraph cannot stand here: %s", why);
         return;
     }
-    weft_add_remark_at(g, w->who, label + 1, "chose", "predicted to take %.3f us, as it is %.3f us; %u node%s in the place of %u",
-                    (double)w->ps * 1e-6, (double)w->plain_ps * 1e-6, w->graph->live_nodes,
-                    w->graph->live_nodes == 1 ? "" : "s", w->nodes);
+    weft_add_remark_at(g, w->who, label + 1, "chose",
+                       "predicted to take %.3f us, as it is %.3f us; %u node%s in the place of %u",
+                       (double)w->ps * 1e-6, (double)w->plain_ps * 1e-6, w->graph->live_nodes,
+                       w->graph->live_nodes == 1 ? "" : "s", w->nodes);
     settle(c, w->node[0], first_new);
     for (uint32_t i = 0, next = 0; i < w->nodes; i++) {
         for (unsigned k = 0; k < g->node[w->node[i].id].results; k++)

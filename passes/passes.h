@@ -39,7 +39,7 @@ struct weft_pipeline {
     uint64_t seen[WEFT_MAX_PASSES]; /* the change after which each pass last ran */
     struct weft_pipeline_options options;
     bool ended;                     /* options.until has run, or a pass of the caller's failed: nothing runs any more */
-    bool on_trial;                  /* no part of what the caller compiles: no records, pictures, passes of the caller's */
+    bool on_trial;                  /* no part of what is compiled: no records, pictures, passes of the caller's */
 };
 /* `options` NULL: none. False, and an error, where they name a pass that there is not; nothing then runs. */
 bool weft_pipeline_open(struct weft_graph *graph, const struct weft_target *target,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alternative.h: other ways to compute a node: small graphs that take its place where they are predicted to be faster. */
+/* alternative.h: other ways to compute a node: subgraphs that take its place where that is predicted to be faster. */
 #ifndef WEFT_PUBLIC_ALTERNATIVE_H
 #define WEFT_PUBLIC_ALTERNATIVE_H
 
@@ -20,17 +20,17 @@ extern "C" {
  *                                                                 return %s
  *
  * The trial is a graph of that node alone. What the node reads is a parameter, stored as layouts were chosen, or a
- * constant (weft_value_read: types, hints of symbolic sizes, layouts, constants). It belongs to weft and is there during
- * the call. What is built goes through all passes, so it may consist of any ops without bodies (`if`, `loop`), and needs
- * no layouts; kernels are chosen, and what one kernel computes is grouped, before it is priced. So is the node itself,
- * in a trial of its own. Sizes with symbols are priced at their hints; what is built must be right for all. Nodes are
- * not asked about that run bodies, are in groups or have a kernel of the caller's, nor those whose sizes come out of
- * data.
+ * constant (weft_value_read: types, hints of symbolic sizes, layouts, constants). It belongs to weft and is there
+ * during the call. What is built goes through all passes, so it may consist of any ops without bodies (`if`, `loop`),
+ * and needs no layouts; kernels are chosen, and what one kernel computes is grouped, before it is priced. So is the
+ * node itself, in a trial of its own. Sizes with symbols are priced at their hints; what is built must be right for
+ * all. weft does not ask about nodes that run bodies, are in a group or have a kernel of the caller's, nor about those
+ * whose sizes come out of data; about nodes in bodies it asks as about all others.
  *
  * The pass runs when layouts are chosen and before groups are formed, and only in plans that have groups (not with
- * WEFT_COMPILE_NO_FUSE). Remarks say what was weighed and chose what. An alternative may round otherwise than the node,
- * and which one is taken depends on prices and threads: where bits must not, leave it out with
- * weft_pipeline_options.skip, or WEFT_SKIP=choose_alternatives.NAME. WEFT_ALTERNATIVE=NAME, or `all`, takes it wherever
+ * WEFT_COMPILE_NO_FUSE). Remarks say what was weighed and what was chosen. An alternative may round otherwise than the
+ * node, and which one is taken depends on prices and threads: where bits must not, weft_pipeline_options.skip leaves
+ * out the pass, and WEFT_SKIP=choose_alternatives.NAME one of them. WEFT_ALTERNATIVE=NAME, or `all`, takes it wherever
  * it can be built, whatever it costs, to measure it and to test it. weft's own are in passes/alternatives.def.
  * Worked example: examples/alternative.c. */
 struct weft_alternative {
@@ -45,9 +45,9 @@ struct weft_alternative {
      * or a constant; else the alternative is refused, with a remark. NULL: none. */
     size_t (*beside)(void *user, const struct weft_graph *graph, weft_node node, weft_node *ret_node, size_t room);
     /* Builds it: appends nodes to the trial and declares new results with weft_return, in the order and of the types of
-     * those that are there: the results of node[0], then of those beside it. Returns 1 if it did, 0 if it cannot for this
-     * node, or a negative status, which ends the call that ran the pass, with a message that names alternative and node;
-     * so does a call that is refused, or results of other types (WEFT_ERR_INVALID), whatever it returns. */
+     * those that are there: the results of node[0], then of those beside it. Returns 1 if it did, 0 if it cannot for
+     * this node, or a negative status, which ends the call that ran the pass, with a message that names alternative and
+     * node; so does a call that is refused, or results of other types (WEFT_ERR_INVALID), whatever it returns. */
     int (*build)(void *user, struct weft_graph *trial, const weft_node *node, size_t nodes);
     /* How long the subgraph takes, in nanoseconds, with all threads of the target and symbols at their hints; NULL: as
      * long as weft predicts for its parts, which it cannot for custom functions. An alternative whose cost is negative,

@@ -321,25 +321,6 @@ static double last_panel(const struct weft_gemm *g)
     return n > 0 ? (double)(n - (weft_pieces(n, columns) - 1) * columns) / (double)columns : 1;
 }
 
-/* Do parts share pixels and nothing else? Where those are even, and more than what each part reads of the other
- * operand. Else it is as the grid says. */
-static bool shares_pixels(const struct weft_gemm *g)
-{
-    const struct weft_gemm_loops *const l = &g->loops;
-    const int axis = g->pixels == WEFT_GEMM_ROW_PIXELS ? 1 : 2;
-    const int64_t units = l->units[axis], fullest = weft_pieces(units, g->parts) * g->parts;
-    const int64_t pixels = axis == 1 ? l->m : l->n, others = axis == 1 ? l->n : l->m;
-    return g->pixels != WEFT_GEMM_NO_PIXELS && !g->swapped && l->units[0] <= 1 && 10 * fullest <= 11 * units &&
-           pixels >= 2 * others && (axis == 1 || others <= l->k);
-}
-
-static void share_pixels(const struct weft_gemm *g, double flops, int32_t cut[3])
-{
-    const int axis = g->pixels == WEFT_GEMM_ROW_PIXELS ? 1 : 2;
-    cut[0] = cut[1] = cut[2] = 1;
-    cut[axis] = g->parts * (g->takes_turns ? weft_gemm_turns(flops, g->parts, g->loops.units[axis] / g->parts) : 1);
-}
-
 static void choose_parts(struct weft_gemm *g, int workers)
 {
     struct weft_gemm_loops *l = &g->loops;
@@ -353,9 +334,8 @@ static void choose_parts(struct weft_gemm *g, int workers)
     const bool by_rows = l->k <= SHORT_K && l->mc == l->rows;
     const int64_t weight[3] = {0, by_rows ? 2 * columns : l->rows, columns};
     weft_gemm_grid(l->units, last_panel(g), weight, g->parts, l->cut);
-    if (shares_pixels(g))
-        share_pixels(g, flops, l->cut);
-    else if (g->takes_turns && !l->pack_a && !l->pack_b) /* parts that share a panel would each pack it */
+    const bool packs = l->pack_a || l->pack_b; /* parts that share a panel would each pack it */
+    if (!weft_gemm_share_pixels(g, flops, l->cut) && g->takes_turns && !packs)
         weft_gemm_take_turns(flops, l->units, (int64_t[]){0, l->rows, columns}, l->cut);
     if (g->grid[0] > 0) {
         for (int d = 0; d < 3; d++)

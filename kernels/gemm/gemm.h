@@ -205,6 +205,9 @@ void weft_gemm_take_turns(double flops, const int64_t extent[3], const int64_t w
 /* How many parts one of `parts` is cut into there, where so many units of equal work are left for each: 1 for little
  * work. */
 int32_t weft_gemm_turns(double flops, int32_t parts, int64_t units);
+/* The same where parts are to share pixels and nothing else: into strips of these, whatever the grid was; false: they
+ * are not. */
+bool weft_gemm_share_pixels(const struct weft_gemm *g, double flops, int32_t cut[3]);
 
 /* --- gemm_pack.c --- */
 

@@ -72,3 +72,25 @@ int32_t weft_gemm_parts(double flops, int64_t units, int workers)
     const int64_t most = units < workers ? units : workers;
     return (int32_t)(worth < (double)most ? worth : (double)most);
 }
+
+/* Do parts share pixels and nothing else? Where those are even, and more than what each part reads of the other
+ * operand. Else it is as the grid says. */
+static bool shares_pixels(const struct weft_gemm *g)
+{
+    const struct weft_gemm_loops *const l = &g->loops;
+    const int axis = g->pixels == WEFT_GEMM_ROW_PIXELS ? 1 : 2;
+    const int64_t units = l->units[axis], fullest = weft_pieces(units, g->parts) * g->parts;
+    const int64_t pixels = axis == 1 ? l->m : l->n, others = axis == 1 ? l->n : l->m;
+    return g->pixels != WEFT_GEMM_NO_PIXELS && !g->swapped && l->units[0] <= 1 && 10 * fullest <= 11 * units &&
+           pixels >= 2 * others && (axis == 1 || others <= l->k);
+}
+
+bool weft_gemm_share_pixels(const struct weft_gemm *g, double flops, int32_t cut[3])
+{
+    if (!shares_pixels(g))
+        return false;
+    const int axis = g->pixels == WEFT_GEMM_ROW_PIXELS ? 1 : 2;
+    cut[0] = cut[1] = cut[2] = 1;
+    cut[axis] = g->parts * (g->takes_turns ? weft_gemm_turns(flops, g->parts, g->loops.units[axis] / g->parts) : 1);
+    return true;
+}

@@ -27,7 +27,8 @@ bool weft_machine_open(struct weft_machine *machine, const struct weft_machine_o
         for (int threads = most; threads > 0; threads--) {
             struct weft_context_options of = {.size = sizeof of, .threads = threads, .cpu = i ? levels[i] : NULL};
             struct weft_context *context;
-            if (weft_open(&of, &context) != WEFT_OK || weft_register_drawn(context) != WEFT_OK)
+            if (weft_open(&of, &context) != WEFT_OK || weft_register_drawn(context) != WEFT_OK ||
+                weft_register_drawn_alternatives(context) != WEFT_OK)
                 return false;
             if (threads == most && context->target.cpu == last && i) { /* no more than the level before */
                 weft_close(context);
@@ -43,6 +44,10 @@ bool weft_machine_open(struct weft_machine *machine, const struct weft_machine_o
     for (int choice = 2; options->choices && choice <= WEFT_LAST_CHOICE; choice++) {
         snprintf(machine->name[machine->ways], sizeof machine->name[0], "everything, choice %d", choice);
         add_way(machine, machine->context[0], choice);
+    }
+    if (options->choices) {
+        snprintf(machine->name[machine->ways], sizeof machine->name[0], "everything, all alternatives");
+        add_way(machine, machine->context[0], WEFT_ALTERNATIVES);
     }
     return true;
 }
@@ -203,7 +208,10 @@ static int compile(const struct weft_trial *trial, int i, struct weft_plan **ret
     snprintf(choice, sizeof choice, "%d", trial->machine->choice[i]);
     if (trial->machine->choice[i] > 1)
         setenv("WEFT_CHOICE", choice, 1);
+    if (trial->machine->choice[i] == WEFT_ALTERNATIVES)
+        setenv("WEFT_ALTERNATIVE", "all", 1);
     const int status = weft_compile(trial->graph, &options, ret);
+    unsetenv("WEFT_ALTERNATIVE");
     if (trial->machine->choice[i] > 1)
         unsetenv("WEFT_CHOICE");
     return status;

@@ -26,7 +26,8 @@
  *   plans    kernels compute it, at each CPU level of the machine; with 1 and 2 threads (--thorough: to 4, and
  *            compiled code in the second run); a second run, with bound results, gives the bits of the first, and so
  *            does another number of threads where the same nodes form groups (in 19 of 20)
- *   choices  (--choices) so they do where every unit takes its second choice, its third, up to its ninth (WEFT_CHOICE)
+ *   choices  (--choices) so they do where every unit takes its second choice, its third, up to its ninth (WEFT_CHOICE),
+ *            and where subgraphs stand in the place of all nodes that have an alternative (WEFT_ALTERNATIVE)
  *
  * How far a result may be off is measured (noise.c): the graph, as it stands and after its passes, is evaluated again
  * with each value moved by what a kernel may be off there. How far a result's element moves is how far
@@ -137,6 +138,8 @@ typedef void weft_generator(struct weft_maker *m, int op);
 
 /* draw_custom.c: registers the functions that drawn graphs call. A status. */
 int weft_register_drawn(struct weft_context *context);
+/* draw_alternative.c: and alternatives, which are taken where WEFT_ALTERNATIVE names them. */
+int weft_register_drawn_alternatives(struct weft_context *context);
 
 /* draw_finished.c: readers of what a contraction makes, in half of cases. */
 void weft_draw_finished(struct weft_maker *m, weft_node contraction);
@@ -196,7 +199,8 @@ int64_t weft_run_size(const struct weft_symbol_info *symbol, int i);
 /* How plans are made: CPU levels of this machine with 1 and 2 threads; the first is everything with 2. With `choices`
  * then everything with 2 threads again, once for each choice of units from the second on: lists have the lower levels,
  * too, and their order depends on threads, so that these plans have bits of their own. */
-enum { WEFT_MOST_LEVELS = 16, WEFT_LAST_CHOICE = 9, WEFT_MOST_WAYS = WEFT_MOST_LEVELS + WEFT_LAST_CHOICE - 1 };
+enum { WEFT_ALTERNATIVES = 0 };
+enum { WEFT_MOST_LEVELS = 16, WEFT_LAST_CHOICE = 9, WEFT_MOST_WAYS = WEFT_MOST_LEVELS + WEFT_LAST_CHOICE };
 /* What a machine tries beyond its CPU levels with 2 and 1 threads. */
 struct weft_machine_options {
     bool choices;  /* the second to the ninth choice of every unit */
@@ -205,7 +209,7 @@ struct weft_machine_options {
 struct weft_machine {
     struct weft_context *context[WEFT_MOST_WAYS];
     char name[WEFT_MOST_WAYS][40];
-    int choice[WEFT_MOST_WAYS]; /* that every unit takes, from 1 */
+    int choice[WEFT_MOST_WAYS]; /* that every unit takes, from 1; or WEFT_ALTERNATIVES: of every node an alternative */
     bool repeats[WEFT_MOST_WAYS]; /* the way before, with one thread less */
     int contexts;               /* that are open: those of the choices are the first */
     int ways;
