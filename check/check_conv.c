@@ -4,8 +4,8 @@
  *
  * Cases are drawn until dispatch takes the kernel under test: one to three axes, groups, depthwise, dilation, stride,
  * padding that differs before and after, arrays in either order of channels and with gaps, weights packed or not, with
- * or without bias, residual, clamp and epilogue, which may fold pixels, 1 to 40 parts that run in reverse order. The
- * whole buffer of y is compared. */
+ * or without bias, residual, clamp, prologue and epilogue, which may fold pixels, 1 to 40 parts that run in reverse order.
+ * The whole buffer of y is compared. */
 #include "check/check_conv_fold.h"
 #include "kernels/conv/winograd.h"
 #include "check/clamp_definition.h"
@@ -278,6 +278,8 @@ static int64_t place_of(const struct weft_conv *v, int64_t n, int64_t o, int64_t
 struct hooked {
     const struct weft_conv *v;
     float *y;
+    const float *x;
+    int64_t pixels;
     bool wrong, folds;
     struct check_conv_fold fold;
 };
@@ -294,6 +296,19 @@ static void hook(void *user, const struct weft_conv_piece *p)
     }
     if (h->folds)
         check_conv_fold_piece(&h->fold, p);
+}
+
+/* The prologue under test makes what x holds. */
+static void make(void *user, const struct weft_conv_piece *p)
+{
+    const struct hooked *const h = user;
+    for (int64_t i = 0; i < p->channels; i++) {
+        for (int64_t j = 0; j < p->pixels; j++) {
+            const int64_t image = p->image + (p->pixel + j) / h->pixels, pixel = (p->pixel + j) % h->pixels;
+            p->data[i * p->channel_stride + j * p->pixel_stride] =
+                h->x[place_by(h->v, h->v->x_stride, image, p->channel + i, pixel)];
+        }
+    }
 }
 
 /* Whether conv.h adds +0 to the sums, which Winograd's have in them. */
@@ -336,7 +351,7 @@ static void define_any(struct weft_check *check, const struct weft_conv *v, floa
     }
     struct weft_conv plain = *v;
     plain.cpu = 0, plain.w_packed = false;
-    plain.epilogue = NULL, plain.clamp.given = plain.residual = false;
+    plain.epilogue = plain.prologue = NULL, plain.clamp.given = plain.residual = false;
     weft_conv_prepare(&plain, 1);
     const struct weft_conv_data data = {
         .y = y, .x = x, .w = w, .scratch = weft_check_alloc(check, plain.scratch)};
@@ -372,10 +387,12 @@ static void check_case(struct weft_check *check, struct weft_conv *v, const stru
         weights = pack;
     }
     void *scratch = weft_check_alloc(check, v->scratch);
-    struct hooked hooked = {.v = v, .y = got, .folds = v->folds};
+    struct hooked hooked = {.v = v, .y = got, .x = x, .pixels = 1, .folds = v->folds};
+    for (int d = 0; d < v->spatial; d++)
+        hooked.pixels *= v->out_extent[d];
     if (hooked.folds)
         check_conv_fold_open(check, v, &hooked.fold);
-    const struct weft_conv_data data = {.y = got, .x = x, .w = weights, .bias = bias, .residual = residual,
+    const struct weft_conv_data data = {.y = got, .x = v->prologue ? NULL : x, .w = weights, .bias = bias, .residual = residual,
                                         .user = &hooked, .scratch = scratch};
     for (int part = parts - 1; part >= 0; part--) {
         weft_conv_run(v, &data, part, parts);
@@ -404,6 +421,7 @@ static void check_kernel(struct weft_check *check, const void *user)
         struct weft_conv v = choose_case(check, kernel->form, &sizes);
         const int parts = (int)weft_check_between(check, 1, weft_check_between(check, 0, 3) ? 8 : 40);
         v.epilogue = met >= BOUNDED && weft_check_between(check, 0, 1) ? hook : NULL;
+        v.prologue = weft_conv_is_made(&v) && weft_check_between(check, 0, 1) ? make : NULL;
         v.folds = v.epilogue && weft_check_between(check, 0, 1);
         v.small_pieces = v.epilogue && weft_check_between(check, 0, 1);
         if (met >= BOUNDED) {

@@ -32,7 +32,7 @@ static int64_t span(int64_t batch, int64_t batch_stride, int64_t rows, int64_t r
     return rows == 0 || columns == 0 ? 0 : (batch - 1) * batch_stride + (rows - 1) * row + (columns - 1) * column + 1;
 }
 
-/* What a hook adds, so that a wrong place or a second call shows. */
+/* What an epilogue adds, so that a wrong place or a second call shows; and what a prologue makes. */
 static float mark(int64_t batch, int64_t row, int64_t column)
 {
     return (float)((batch * 5 + row * 3 + column * 7) % 17) - 8;
@@ -42,6 +42,15 @@ static void hook(void *user, const struct weft_gemm_piece *piece)
     for (int64_t i = 0; i < piece->rows; i++) {
         for (int64_t j = 0; j < piece->columns; j++)
             piece->data[i * piece->row + j * piece->column] +=
+                mark(piece->batch, piece->first_row + i, piece->first_column + j);
+    }
+}
+
+static void make(void *user, const struct weft_gemm_piece *piece)
+{
+    for (int64_t i = 0; i < piece->rows; i++) {
+        for (int64_t j = 0; j < piece->columns; j++)
+            piece->data[i * piece->row + j * piece->column] =
                 mark(piece->batch, piece->first_row + i, piece->first_column + j);
     }
 }
@@ -81,8 +90,8 @@ static void choose_options(struct weft_check *check, struct weft_gemm *g)
     g->clamp = clamp_drawn(check);
     g->residual = chance(check, 3);
     if (chance(check, 4)) {
-        g->prologue_a = chance(check, 2) ? hook : NULL;
-        g->prologue_b = chance(check, 2) ? hook : NULL;
+        g->prologue_a = chance(check, 2) ? make : NULL;
+        g->prologue_b = chance(check, 2) ? make : NULL;
         g->epilogue = chance(check, 2) ? hook : NULL;
     }
 }
@@ -122,12 +131,10 @@ static void prepare_operands(const struct weft_gemm *g, int64_t n, const float *
 {
     for (int64_t p = 0; p < g->k; p++) {
         for (int64_t i = 0; i < g->m; i++) {
-            const float from = a[n * g->a_batch + i * g->a_row + p * g->a_col];
-            x[i * g->k + p] = g->prologue_a ? from + mark(n, i, p) : from;
+            x[i * g->k + p] = g->prologue_a ? mark(n, i, p) : a[n * g->a_batch + i * g->a_row + p * g->a_col];
         }
         for (int64_t j = 0; j < g->n; j++) {
-            const float from = b[n * g->b_batch + p * g->b_row + j * g->b_col];
-            y[j * g->k + p] = g->prologue_b ? from + mark(n, p, j) : from;
+            y[j * g->k + p] = g->prologue_b ? mark(n, p, j) : b[n * g->b_batch + p * g->b_row + j * g->b_col];
         }
     }
 }
@@ -237,8 +244,10 @@ static const float *pack(struct weft_check *check, const struct weft_gemm *g, co
 static void run_parts(struct weft_check *check, const struct weft_gemm *g, float *c, const float *a, const float *b,
                       const float *bias, const float *residual, int parts)
 {
-    struct weft_gemm_data data = {.c = c, .a = a, .b = g->b_packed ? pack(check, g, b) : b, .bias = bias,
+    struct weft_gemm_data data = {.c = c, .a = g->prologue_a ? NULL : a, .bias = bias,
                                   .residual = residual};
+    if (!g->prologue_b)
+        data.b = g->b_packed ? pack(check, g, b) : b;
     data.scratch = weft_check_alloc(check, g->scratch);
     data.shared = weft_check_alloc(check, g->shared);
     memset(data.shared, 0, g->shared > 64 ? 64 : g->shared);

@@ -75,6 +75,7 @@ struct weft_gemm_loops {
     int64_t units[3];        /* what parts share out: products of the batch or slices of k, tiles of rows, panels */
     int32_t cut[3];          /* into how many boxes, by `parts` */
     bool pack_a, pack_b, b_panels, b_lines, aside;
+    bool made;               /* all rows of A that a part has are made before it begins, and then read as if in place */
     bool ahead;              /* the next panel of B is prefetched while a panel is multiplied; */
     bool pages;              /* it is in place, its rows pages apart: a line of each row by each tile; */
     bool prefetch_c;         /* and a tile's rows of C while it makes its sums (gemm.h) */
@@ -98,8 +99,9 @@ struct weft_gemm {
     bool residual;           /* a number for each result is added after the bias */
     int64_t r_batch, r_row, r_col;
     struct weft_clamp clamp; /* after bias and residual */
-    /* Hooks, or NULL. The prologues get each piece of A or B once it was copied to scratch, before it is multiplied,
-     * possibly more than once in all; the epilogue each finished piece of C once, from whichever part finished it: some
+    /* Hooks, or NULL. Of an operand with a prologue no memory is read: the hook gets pieces of it in scratch memory,
+     * before they are multiplied, and fills them in; each element at least once, and once more for each part that
+     * shares its row or column (weft_gemm_made). The epilogue gets each finished piece of C once, from whichever part finished it: some
      * thousands of results, as far as a part has them side by side. */
     weft_gemm_hook *prologue_a, *prologue_b, *epilogue;
     /* Options; 0 leaves them to prepare. */
@@ -154,6 +156,12 @@ void weft_gemm_pack(const struct weft_gemm *gemm, float *pack, const weft_loose_
 /* A part of it; part i reads the i-th piece of B in the order of its larger stride, so that whoever packs one part
  * after the other can give back what B's file takes in memory on the way. */
 void weft_gemm_pack_part(const struct weft_gemm *gemm, float *pack, const weft_loose_f32 *b, int part, int parts);
+/* After prepare, of the operand that has a prologue: elements from one of its rows to the next, and from one column to
+ * the next, in every piece that the hook gets; how often each element is made, by all parts together, and in how
+ * many pieces. */
+void weft_gemm_made_strides(const struct weft_gemm *gemm, int64_t *ret_row, int64_t *ret_column);
+double weft_gemm_made(const struct weft_gemm *gemm);
+double weft_gemm_made_pieces(const struct weft_gemm *gemm);
 /* `parts` may differ from gemm->parts only where nothing is shared. */
 void weft_gemm_run(const struct weft_gemm *gemm, const struct weft_gemm_data *data, int part, int parts);
 /* What a part reads first of a packed B, at most WEFT_PREFETCH_MOST; nothing where B is not packed in panels. */
@@ -223,6 +231,10 @@ struct weft_conv {
     int32_t wanted;          /* 1 + a form of weft_conv_fits, which prepare then takes; 0: it chooses by sizes */
     /* Or NULL: gets each finished result once, bias and all, soon after it was stored, from the part that made it. */
     weft_conv_hook *epilogue;
+    /* Or NULL: of x no memory is read; the hook gets pieces of it in scratch memory, before they are multiplied, and
+     * fills them in: as of weft_gemm. Of convolutions with one tap, at steps of one, without padding and groups alone
+     * (weft_conv_is_made). Strides of x do not count then. */
+    weft_conv_hook *prologue;
     bool small_pieces;       /* calls of the epilogue cost little: small pieces in the first-level cache are best */
     bool takes_turns;        /* more parts than workers are no loss: whoever is ready takes the next one */
     bool folds;              /* the epilogue folds pixels: parts keep the cells of conv/conv_fold.h whole if they can */
@@ -244,6 +256,13 @@ struct weft_conv_data {
     const float *x, *w, *bias, *residual;
     void *user, *scratch;
 };
+/* May x have a prologue? */
+bool weft_conv_is_made(const struct weft_conv *conv);
+/* After prepare, where it has: elements from channel to channel and from pixel to pixel in every piece that the hook
+ * gets; how often each element is made, and in how many pieces. */
+void weft_conv_made_strides(const struct weft_conv *conv, int64_t *ret_channel, int64_t *ret_pixel);
+double weft_conv_made(const struct weft_conv *conv);
+double weft_conv_made_pieces(const struct weft_conv *conv);
 void weft_conv_prepare(struct weft_conv *conv, int workers);
 /* Can the loops of form `form`, from 0 on, compute what the descriptor says, fast or not? Forms have their names in
  * conv.h; there are WEFT_CONV_FORMS of them. */

@@ -398,6 +398,24 @@ static const char *lower_rest(const struct weft_scheduling *s, struct weft_membe
     return e->c == form->arrays ? "does not read the contraction" : weft_strips_refuse(form);
 }
 
+/* What a step with a prologue reads instead of its operand 0: of a contraction what the form reads first stands in the
+ * place of that, since the weights stay operand 1. */
+static void read_makes(const struct weft_form *makes, bool keeps_place, const weft_val *operand, uint32_t operands,
+                       struct weft_step *step)
+{
+    uint32_t first = 0;
+    while (first < makes->arrays && makes->array[first].use != WEFT_FORM_IN)
+        first++;
+    step->ins = 0;
+    if (keeps_place)
+        step->in[step->ins++] = first < makes->arrays ? makes->array[first].value : operand[1];
+    for (uint32_t i = 1; i < operands; i++)
+        step->in[step->ins++] = operand[i];
+    for (uint32_t i = keeps_place ? first + 1 : 0; i < makes->arrays; i++)
+        if (makes->array[i].use == WEFT_FORM_IN)
+            step->in[step->ins++] = makes->array[i].value;
+}
+
 static void read_values(const struct weft_scheduling *s, const struct weft_epilogue *e, struct weft_step *step)
 {
     const struct weft_form *const makes = weft_step_makes_form(step);
@@ -405,12 +423,12 @@ static void read_values(const struct weft_scheduling *s, const struct weft_epilo
     const weft_val *const operand = step->in;
     const uint32_t operands = step->ins;
     weft_val *const in = weft_new(s->arena, weft_val, operands + 2 + arrays);
+    step->in = in;
     step->ins = 0;
-    for (uint32_t i = makes ? 1 : 0; i < operands; i++) /* what is made is in no memory */
+    if (makes)
+        read_makes(makes, !weft_step_has(step, WEFT_STEP_BANDS), operand, operands, step);
+    for (uint32_t i = 0; !makes && i < operands; i++)
         in[step->ins++] = operand[i];
-    for (uint32_t i = 0; makes && i < makes->arrays; i++)
-        if (makes->array[i].use == WEFT_FORM_IN)
-            in[step->ins++] = makes->array[i].value;
     if (e->bias.id)
         in[step->ins++] = e->bias;
     if (e->residual.id)
@@ -418,7 +436,6 @@ static void read_values(const struct weft_scheduling *s, const struct weft_epilo
     for (uint32_t i = 0; e->form && i < e->form->arrays; i++)
         if (e->form->array[i].use == WEFT_FORM_IN && i != e->c)
             in[step->ins++] = e->form->array[i].value;
-    step->in = in;
 }
 
 bool weft_epilogue_choose(const struct weft_scheduling *s, struct weft_members *members,

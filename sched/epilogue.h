@@ -36,7 +36,7 @@
  * A window, a pool of f32, may be the *head* of a group as a contraction may. Its kernel has nothing to add in
  * registers; it goes band by band, and the program is called for each. A band stands where a contraction's results
  * would; for results of 16 bits, in scratch memory of one band (kernels/strip/pool_band.h). Elementwise nodes in front
- * of a window may compute its operand (prologue.h).
+ * of a head may compute its operand (prologue.h).
  *
  *   fuse @max_pool_neg_cast {                         step: pool
  *     %p: f32[1,8,14,14]{-} = max_pool %x             the kernel: a band of rows after the other
@@ -46,8 +46,8 @@
  *
  * Behind a convolution one node may reduce all pixels of a value that leaves the group alone (epilogue_fold.c): the
  * kernel's pieces are summed up while they are near (kernels/conv/conv_fold.h), and a global mean takes no pass. Others
- * read both. Nothing that a contraction reads is computed in the group, and none of it is written over: the group's
- * results are stored while others of its results are yet to be made. */
+ * read both. Nothing that a contraction reads is written over: the group's results are stored while others of its
+ * results are yet to be made. */
 #ifndef WEFT_EPILOGUE_H
 #define WEFT_EPILOGUE_H
 
@@ -63,7 +63,7 @@ struct weft_group_fit {
     struct weft_fit fit;
     weft_node head;               /* the contraction or window, or none */
     weft_node rest[WEFT_MOST_MEMBERS];
-    weft_node before[WEFT_MOST_MEMBERS]; /* what computes the operand of a window; then there may be no rest */
+    weft_node before[WEFT_MOST_MEMBERS]; /* what computes operand 0 of the head; then there may be no rest */
     uint32_t befores;
     int8_t axis[WEFT_MAX_RANK];   /* by dimension of the contraction's result: the axis of the fit; -1: extent 1 */
     weft_val out;                 /* of a group with a head: the first value with all axes that others read, best one

@@ -130,7 +130,8 @@ struct verdict {
     bool stores;            /* also what the one makes for the other */
     bool finishes;          /* a contraction or window */
     bool folds;             /* what a contraction's group makes: prices say whether that pays */
-    bool makes;             /* the operand of a window: waits as well */
+    bool makes;             /* the operand of a head: waits as well; */
+    bool shares_made;       /* of a contraction, whose parts may each make it: prices say whether that pays */
     bool reduces;           /* rows of a product: waits until the others are together */
     bool shares;            /* it scans lines of which there are few, or which a scan alone shares out in chunks */
 };
@@ -177,6 +178,7 @@ static const char *check(struct weft_grouping *g, uint32_t a, uint32_t b, uint32
     const uint32_t place = weft_member_place(g->members, maker);
     *ret = (struct verdict){.uneven = fit->uneven, .finishes = group.head.id != 0, .reduces = group.rows,
                             .makes = group.befores > 0,
+                            .shares_made = group.befores > 0 && !weft_epilogue_has_bands(g->graph, group.head),
                             .folds = group.head.id && !why && (group.fold.id || !group.is_alone),
                             .shares = shares};
     if (!why)
@@ -263,12 +265,12 @@ static bool try_join(struct weft_grouping *g, weft_node reader, weft_node other,
     const uint32_t count = fits ? unite(g, a, b) : 0;
     struct verdict is = {.uneven = false};
     const char *why = fits ? check(g, a, b, count, &where, other, &is) : "would be in a group of more than 64 nodes";
-    /* what computes the operand of a window may yet finish a contraction, which is done in registers */
+    /* what computes the operand of a head may yet finish a contraction, which is done in registers */
     if (!why && (((is.uneven || is.reduces || is.makes) && round < UNEVEN) || (is.stores && round < STORED)))
         return false;
     if (why && is.finishes && round < UNEVEN) /* what reads the same may yet become one: x * sigmoid(x) */
         return false;
-    if (!why && (is.uneven || is.folds || is.shares)) {
+    if (!why && (is.uneven || is.folds || is.shares || is.shares_made)) {
         where = weft_result(g->graph, reader, 0);
         why = weigh(g, a, b, count, &where);
     }

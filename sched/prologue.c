@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prologue.c: what computes the operand of a window. The contract: prologue.h. */
+/* prologue.c: what computes the operand of a head. The contract: prologue.h. */
 #include "sched/prologue.h"
 
 #include "codegen/emit.h"
 #include "codegen/strips.h"
+#include "sched/format.h"
 
 enum { LINE = 64 };
 
@@ -17,12 +18,43 @@ static bool reads(const struct weft_graph *g, weft_node n, weft_node maker)
     return any;
 }
 
+/* Its rows are those of the result. */
+static bool is_product(const struct weft_graph *g, weft_node n)
+{
+    const struct weft_type *const a = weft_type_of(g, weft_operand(g, n, 0)),
+                           *const c = weft_type_of(g, weft_result(g, n, 0));
+    bool same = a->rank == c->rank && !weft_attr_int(g, n, WEFT_ATTR_trans_a);
+    for (int d = 0; d < c->rank - 1 && same; d++)
+        same = weft_dim_same(a->extent[d], c->extent[d]);
+    return same;
+}
+
+/* One tap that moves by one, without padding and groups (weft_conv_is_made). */
+static bool is_point(const struct weft_graph *g, weft_node n)
+{
+    const struct weft_type *const w = weft_type_of(g, weft_operand(g, n, 1));
+    const unsigned spatial = (unsigned)w->rank - 2;
+    bool is = weft_attr_int(g, n, WEFT_ATTR_groups) == 1;
+    for (unsigned i = 0; i < spatial; i++)
+        is = is && weft_dim_is(w->extent[2 + i], 1) && weft_dim_is(weft_attr_at(g, n, WEFT_ATTR_stride, i), 1) &&
+             weft_dim_is(weft_attr_at(g, n, WEFT_ATTR_pad, i), 0) &&
+             weft_dim_is(weft_attr_at(g, n, WEFT_ATTR_pad, i + spatial), 0);
+    return is;
+}
+
+bool weft_prologue_fits(const struct weft_graph *g, weft_node head)
+{
+    const enum weft_opcode op = weft_opcode_of(g, head);
+    return weft_epilogue_has_bands(g, head) || (op == WEFT_OP_matmul && is_product(g, head)) ||
+           (op == WEFT_OP_conv && is_point(g, head));
+}
+
 uint32_t weft_prologue_take(const struct weft_graph *g, struct weft_group_fit *group, uint32_t rest)
 {
     bool is_before[WEFT_MOST_MEMBERS] = {false};
     uint32_t left = 0;
     group->befores = 0;
-    if (!weft_epilogue_has_bands(g, group->head))
+    if (!weft_prologue_fits(g, group->head))
         return rest;
     for (uint32_t i = rest; i-- > 0;) { /* from the last to the first: readers are known before */
         is_before[i] = reads(g, group->head, group->rest[i]);
@@ -79,7 +111,7 @@ static const char *check_kinds(const struct weft_members *m, const struct weft_g
         const uint8_t kind = m->member[group->before[i].id]->kind;
         *ret_where = weft_result(m->graph, group->before[i], 0);
         if (kind != WEFT_MEMBER_VIEW && kind != WEFT_MEMBER_MAP)
-            return "is no elementwise op, and so not computed for the rows that a window reads";
+            return "is no elementwise op, and so not computed for the rows that a kernel reads";
     }
     return NULL;
 }
@@ -96,10 +128,10 @@ const char *weft_prologue_check(struct weft_members *m, const struct weft_group_
     for (uint32_t i = 1; i < g->node[group->head.id].operands; i++) {
         *ret_where = weft_operand(g, group->head, i);
         if (weft_member_place(m, weft_def(g, *ret_where)) != UINT32_MAX)
-            return "is another operand of the window than its first";
+            return "is another operand of the kernel than its first";
     }
     if (is_read_by_others(m, group, ret_where))
-        return "is read by others than the window too, who would compute it again";
+        return "is read by others than the kernel too, who would compute it again";
     const weft_val operand = weft_operand(g, group->head, 0), source = source_of(g, operand);
     *ret_where = operand;
     if (weft_member_place(m, weft_def(g, operand)) == UINT32_MAX ||
@@ -144,6 +176,11 @@ const struct weft_prologue *weft_prologue_choose(const struct weft_scheduling *s
 
 /* --- bound -------------------------------------------------------------------------------------------------------- */
 
+struct weft_tensor weft_prologue_operand(const struct weft_bind *bind)
+{
+    return bind->step->prologue ? weft_bind_tensor(bind, weft_operand(bind->graph, bind->step->node, 0)) : bind->in[0];
+}
+
 size_t weft_prologue_bytes(const struct weft_step *step)
 {
     return step->prologue ? (weft_strips_bytes(step->prologue->form) + LINE - 1) / LINE * LINE : 0;
@@ -186,6 +223,45 @@ struct weft_program *weft_prologue_bind(struct weft_bind *bind, const struct wef
     bind->scratch = *ret_scratch + program->scratch;
     return program;
 }
+
+/* --- what it takes ------------------------------------------------------------------------------------------------ */
+
+enum { SOON = 4 };
+
+/* A quarter of the prices, which are of passes that wait for every line (Zen 4: relu in front of windows, 0.8 M
+ * elements, took 10 us more than its pass). */
+double weft_prologue_near_ns(const struct weft_bind *bind, double elements)
+{
+    const double ps = (double)weft_price_of(bind->target, WEFT_PRICE_read_private) +
+                      (double)weft_price_of(bind->target, WEFT_PRICE_write_private);
+    return elements / SOON * (double)sizeof(float) * ps * 1e-6 * weft_prices_of(bind->target)->threads;
+}
+
+/* What the form reads is read while nothing is multiplied. */
+static double read_ns(const struct weft_bind *bind)
+{
+    const struct weft_form *const form = bind->step->prologue->form;
+    double ps = 0;
+    for (uint32_t i = 0; i < form->arrays; i++) {
+        const struct weft_tensor tensor = weft_bind_tensor(bind, form->array[i].value);
+        double bytes = (double)weft_dtype_bits(tensor.dtype) / 8;
+        for (int d = 0; d < tensor.rank; d++)
+            bytes *= tensor.stride[d] != 0 || tensor.extent[d] == 0 ? (double)tensor.extent[d] : 1;
+        if (form->array[i].use == WEFT_FORM_IN)
+            ps += bytes * weft_price_of(bind->target,
+                                        weft_format_level(bind->target, WEFT_PRICE_read_private, (int64_t)bytes)) * 1e-3;
+    }
+    return ps * 1e-3 * weft_prices_of(bind->target)->threads;
+}
+
+double weft_prologue_ns(const struct weft_bind *bind, const struct weft_program *program, double made, double pieces)
+{
+    const struct weft_tensor operand = weft_prologue_operand(bind);
+    return made * (weft_program_arithmetic_ns(program) + read_ns(bind)) + weft_program_pieces_ns(program, pieces) +
+           weft_prologue_near_ns(bind, made * weft_tensor_elements(&operand));
+}
+
+/* --- running ------------------------------------------------------------------------------------------------------ */
 
 void weft_prologue_begin(struct weft_prologue_run *run, const struct weft_program *program, size_t scratch,
                          struct weft_call *call)

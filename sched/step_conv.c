@@ -2,16 +2,17 @@
 /* step_conv.c: convolutions of f32, and their adjoints; constant weights are packed as in step_gemm.c. */
 #include "kernels/conv/conv_fold.h"
 #include "kernels/conv/costs.h"
-#include "sched/epilogue.h"
 #include "sched/format.h"
+#include "sched/prologue.h"
 #include "sched/step.h"
 
 /* --- the epilogue ------------------------------------------------------------------------------------------------- */
 
 struct conv_step {
     struct weft_conv conv;  /* first: what is told of a bound step reads it alone */
-    struct weft_program *program; /* of the epilogue, or NULL */
-    size_t program_scratch, aside; /* where its memory and the results aside begin */
+    struct weft_program *makes, *program; /* of the prologue, of the epilogue; or NULL */
+    size_t makes_scratch, program_scratch, aside; /* where their memory and the results aside begin */
+    int64_t made_image, made_channel, made_pixel; /* strides of what is made */
     int64_t channels, pixels; /* of the result; pixels of an image */
     bool by_channels;       /* rows of pieces are pixels */
     struct weft_conv_fold fold; /* if conv folds */
@@ -21,6 +22,8 @@ struct finishing {
     const struct conv_step *step;
     void *shared;
     struct weft_epilogue_run run;
+    const struct weft_step *made_by; /* of the prologue */
+    struct weft_prologue_run before;
 };
 
 /* Do the channels of a result's pixel lie side by side? */
@@ -46,12 +49,42 @@ static void finish_piece(void *user, const struct weft_conv_piece *piece)
         weft_conv_fold_piece(&f->step->fold, f->shared, piece);
 }
 
+static void make_piece(void *user, const struct weft_conv_piece *piece)
+{
+    struct finishing *const f = user;
+    const struct conv_step *const s = f->step;
+    if (piece->channels == 0 || piece->pixels == 0)
+        return;
+    weft_prologue_move_piece(&f->before, f->made_by, piece->data,
+                             piece->image * s->made_image + piece->channel * s->made_channel +
+                                 piece->pixel * s->made_pixel);
+    if (s->by_channels)
+        weft_program_run_piece(&f->before.pieces, piece->image * s->pixels + piece->pixel, piece->pixels,
+                               piece->channel, piece->channels);
+    else
+        weft_program_run_piece(&f->before.pieces, piece->image * s->conv.c + piece->channel, piece->channels,
+                               piece->pixel, piece->pixels);
+}
+
+/* Of an operand that is made: strides as if it were to lie as the result does. */
+static void lie_along(struct weft_conv *conv)
+{
+    int64_t stride = is_by_channels(conv) ? conv->c : 1;
+    for (int i = conv->spatial - 1; i >= 0; i--) {
+        conv->x_stride[2 + i] = stride;
+        stride *= conv->in_extent[i];
+    }
+    conv->x_stride[1] = is_by_channels(conv) ? 1 : stride;
+    conv->x_stride[0] = is_by_channels(conv) ? stride : stride * conv->c;
+}
+
 void weft_step_fill_conv(const struct weft_bind *bind, struct weft_conv *conv)
 {
     const struct weft_graph *g = bind->graph;
     const weft_node n = bind->step->node;
     const struct weft_tensor result = weft_epilogue_result(bind);
-    const struct weft_tensor *x = &bind->in[0], *w = &bind->in[1], *y = &result;
+    const struct weft_tensor operand = weft_prologue_operand(bind);
+    const struct weft_tensor *x = &operand, *w = &bind->in[1], *y = &result;
     *conv = (struct weft_conv){.cpu = weft_bind_cpu(bind),
                                .cache = bind->target->l2,
                                .arithmetic = (enum weft_conv_arithmetic)bind->target->arithmetic,
@@ -76,6 +109,9 @@ void weft_step_fill_conv(const struct weft_bind *bind, struct weft_conv *conv)
         conv->dilation[i] = weft_bind_attr(bind, WEFT_ATTR_dilation, axis);
         conv->pad[i] = weft_bind_attr(bind, WEFT_ATTR_pad, axis);
     }
+    conv->prologue = bind->step->prologue ? make_piece : NULL;
+    if (conv->prologue)
+        lie_along(conv);
     if (!bind->step->epilogue)
         return;
     conv->folds = bind->step->epilogue->folded.id != 0;
@@ -91,10 +127,10 @@ void weft_step_fill_conv(const struct weft_bind *bind, struct weft_conv *conv)
 /* Are extents and strides the same for all sizes, those of the images aside? Of the result, or of operand 0. */
 static bool lies_one_way(const struct weft_bind *bind, bool result)
 {
-    const weft_val v = result ? bind->step->out[0] : bind->step->in[0];
+    const weft_val x = weft_operand(bind->graph, bind->step->node, 0), v = result ? bind->step->out[0] : x;
     const struct weft_type *type = weft_type_of(bind->graph, v);
     const weft_dim *const stride = bind->places->stride(bind->places->user, v);
-    const int rank = weft_type_of(bind->graph, bind->step->in[0])->rank;
+    const int rank = weft_type_of(bind->graph, x)->rank;
     bool fixed = true;
     for (int i = 1; i < rank; i++) {
         const int dim = result ? weft_epilogue_dim(bind->step, i) : i;
@@ -117,12 +153,34 @@ static const char *why_conv_differs(const struct weft_bind *bind, const struct w
             if (!weft_bind_is_fixed(bind, weft_attr_at(g, bind->step->node, keys[k], axis)))
                 return "its attributes depend on sizes";
     if (weft_conv_packs_one_way(conv) ||
-        (lies_one_way(bind, /* result= */ true) && lies_one_way(bind, /* result= */ false)))
+        (lies_one_way(bind, /* result= */ true) &&
+         (bind->step->prologue || lies_one_way(bind, /* result= */ false))))
         return NULL;
     return "other sizes may be computed in another form";
 }
 
-static void bind_epilogue(struct weft_bind *bind, struct conv_step *s)
+enum { LINE = 64 };
+#define STEP_BYTES ((sizeof(struct conv_step) + LINE - 1) / LINE * LINE)
+
+static void bind_prologue(struct weft_bind *bind, struct conv_step *s, const int8_t *order, int rows, int columns)
+{
+    const struct weft_conv *const conv = &s->conv;
+    if (!bind->step->prologue)
+        return;
+    struct weft_tensor operand = weft_prologue_operand(bind);
+    weft_conv_made_strides(conv, &s->made_channel, &s->made_pixel);
+    s->made_image = s->by_channels ? s->pixels * s->made_pixel : conv->c * s->made_channel;
+    operand.stride[0] = s->made_image;
+    operand.stride[1] = s->made_channel;
+    int64_t stride = s->made_pixel;
+    for (int i = conv->spatial - 1; i >= 0; i--) {
+        operand.stride[2 + i] = stride;
+        stride *= conv->in_extent[i];
+    }
+    s->makes = weft_prologue_bind(bind, &operand, order, rows, columns, (char *)s + STEP_BYTES, &s->makes_scratch);
+}
+
+static void bind_programs(struct weft_bind *bind, struct conv_step *s)
 {
     const struct weft_conv *const conv = &s->conv;
     int8_t order[WEFT_MAX_RANK] = {0};
@@ -139,7 +197,9 @@ static void bind_epilogue(struct weft_bind *bind, struct conv_step *s)
     if (s->by_channels)
         order[count++] = 1;
     const int rows = s->by_channels ? 1 + conv->spatial : 2;
-    s->program = weft_epilogue_bind(bind, order, rows, count - rows, (char *)s + sizeof *s, &s->program_scratch);
+    bind_prologue(bind, s, order, rows, count - rows);
+    s->program = weft_epilogue_bind(bind, order, rows, count - rows,
+                                    (char *)s + STEP_BYTES + weft_prologue_bytes(bind->step), &s->program_scratch);
 }
 
 static void bind_fold(struct weft_bind *bind, struct conv_step *s)
@@ -151,7 +211,15 @@ static void bind_fold(struct weft_bind *bind, struct conv_step *s)
     bind->shared = s->fold.shared;
 }
 
-static size_t bytes_conv(const struct weft_step *step) { return sizeof(struct conv_step) + weft_epilogue_bytes(step); }
+static size_t bytes_conv(const struct weft_step *step)
+{
+    return STEP_BYTES + weft_prologue_bytes(step) + weft_epilogue_bytes(step);
+}
+
+static const struct weft_program *makes_conv(const void *descriptor)
+{
+    return ((const struct conv_step *)descriptor)->makes;
+}
 
 static const struct weft_program *program_conv(const void *descriptor)
 {
@@ -173,13 +241,15 @@ static void bind_conv(struct weft_bind *bind, void *descriptor)
     bind->parts = conv->parts;
     bind->scratch = conv->scratch;
     s->aside = weft_epilogue_reserve(bind);
-    bind_epilogue(bind, s);
+    bind_programs(bind, s);
     bind_fold(bind, s);
 }
 
 static uint32_t forms_conv(const struct weft_bind *bind, const void *descriptor, int32_t *ret_form)
 {
     uint32_t count = 0;
+    if (bind->step->prologue) /* its result says which */
+        return 0;
     for (int form = 0; form < WEFT_CONV_FORMS; form++)
         if (weft_conv_fits(descriptor, form))
             ret_form[count++] = 1 + form;
@@ -251,6 +321,9 @@ static void account_conv(const struct weft_bind *bind, const void *descriptor, s
                                                .winograd = (uint8_t)weft_conv_winograd(conv)}};
     ret->count = weft_step_conv_products(conv, &ret->price, &modelled);
     ret->overhead_ns = fold_ns(bind, descriptor) + weft_epilogue_ns(bind, program_conv(descriptor), 0);
+    if (makes_conv(descriptor))
+        ret->overhead_ns += weft_prologue_ns(bind, makes_conv(descriptor), weft_conv_made(conv),
+                                             weft_conv_made_pieces(conv));
 }
 
 static void run_conv(const void *descriptor, struct weft_call *call)
@@ -263,7 +336,10 @@ static void run_conv(const void *descriptor, struct weft_call *call)
     finishing.shared = call->shared;
     if (s->program)
         weft_epilogue_begin(&finishing.run, s->program, s->program_scratch, s->aside, call);
-    const struct weft_conv_data data = {.y = weft_epilogue_data(call, s->aside), .x = call->in[0], .w = w,
+    finishing.made_by = call->step;
+    if (s->makes)
+        weft_prologue_begin(&finishing.before, s->makes, s->makes_scratch, call);
+    const struct weft_conv_data data = {.y = weft_epilogue_data(call, s->aside), .x = s->makes ? NULL : call->in[0], .w = w,
                                         .bias = weft_epilogue_bias(call), .residual = weft_epilogue_residual(call),
                                         .user = &finishing, .scratch = call->scratch};
     weft_conv_run(conv, &data, call->part, call->parts);
@@ -298,5 +374,5 @@ static void write_conv_pack(const struct weft_step_pack *how, float *to, const w
 
 const struct weft_step_kind weft_step_conv = {
     .name = "conv", .traits = WEFT_STEP_STRIDED | WEFT_STEP_FINISHES, .bytes = bytes_conv,
-    .program = program_conv, .bind = bind_conv, .run = run_conv, .kernel = name_conv, .cpu = cpu_conv,
+    .program = program_conv, .makes = makes_conv, .bind = bind_conv, .run = run_conv, .kernel = name_conv, .cpu = cpu_conv,
     .account = account_conv, .forms = forms_conv, .plan_pack = plan_conv_pack, .write_pack = write_conv_pack};

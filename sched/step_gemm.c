@@ -5,7 +5,7 @@
  * that may differ from size to size stand side by side here. */
 #include "kernels/gemm/gemm_bands.h"
 #include "sched/alias.h"
-#include "sched/epilogue.h"
+#include "sched/prologue.h"
 #include "sched/step.h"
 
 #include <stdatomic.h>
@@ -21,8 +21,9 @@ struct gemm_step {
     int32_t folded_from; /* the rows are those of several products: of the leading axes from this one on */
     int32_t walked;  /* leading axes, outermost first */
     int64_t extent[WEFT_MAX_RANK], out[WEFT_MAX_RANK], a[WEFT_MAX_RANK], b[WEFT_MAX_RANK], residual[WEFT_MAX_RANK];
-    struct weft_program *program; /* of the epilogue, or NULL */
-    size_t program_scratch, aside; /* where its memory and the results aside begin */
+    struct weft_program *makes, *program; /* of the prologue, of the epilogue; or NULL */
+    size_t makes_scratch, program_scratch, aside; /* where their memory and the results aside begin */
+    int64_t made_row, made_column; /* strides of what is made */
     bool turned;     /* its rows are columns of the product, which is written by columns */
     bool rows;       /* it goes over whole rows, */
     int32_t sharers; /* which so many parts share */
@@ -100,7 +101,23 @@ static void set_batch(struct gemm_step *s, const struct weft_tensor *out, const 
 struct finishing {
     const struct gemm_step *step;
     struct weft_epilogue_run run;
+    /* of the prologue; `rows`: those of A that are numbered before those of the product at hand */
+    const struct weft_step *made_by;
+    struct weft_prologue_run before;
+    int64_t rows;
 };
+
+static void make_piece(void *user, const struct weft_gemm_piece *piece)
+{
+    struct finishing *const f = user;
+    const struct gemm_step *const s = f->step;
+    const int64_t row = f->rows + piece->batch * s->gemm.m + piece->first_row;
+    if (piece->rows == 0 || piece->columns == 0)
+        return;
+    weft_prologue_move_piece(&f->before, f->made_by, piece->data,
+                             row * s->made_row + piece->first_column * s->made_column);
+    weft_program_run_piece(&f->before.pieces, row, piece->rows, piece->first_column, piece->columns);
+}
 
 static void finish_piece(void *user, const struct weft_gemm_piece *piece)
 {
@@ -118,6 +135,16 @@ static void finish_piece(void *user, const struct weft_gemm_piece *piece)
                                piece->first_column, piece->columns);
 }
 
+/* Of an operand that is made strides say only that rows follow each other. */
+static void lie_densely(struct weft_tensor *operand)
+{
+    int64_t stride = 1;
+    for (int d = operand->rank - 1; d >= 0; d--) {
+        operand->stride[d] = stride;
+        stride *= operand->extent[d];
+    }
+}
+
 static void fill_gemm(const struct weft_bind *bind, struct gemm_step *s)
 {
     const struct weft_graph *graph = bind->graph;
@@ -125,14 +152,18 @@ static void fill_gemm(const struct weft_bind *bind, struct gemm_step *s)
     const bool trans_a = weft_attr_int(graph, n, WEFT_ATTR_trans_a),
                trans_b = weft_attr_int(graph, n, WEFT_ATTR_trans_b);
     const struct weft_tensor result = weft_epilogue_result(bind);
-    const struct weft_tensor *a = &bind->in[0], *b = &bind->in[1], *c = &result;
+    struct weft_tensor operand = weft_prologue_operand(bind);
+    const struct weft_tensor *a = &operand, *b = &bind->in[1], *c = &result;
     const int row = c->rank - 2, col = c->rank - 1;
+    if (bind->step->prologue)
+        lie_densely(&operand);
     *s = (struct gemm_step){.gemm = {
         .cpu = weft_bind_cpu(bind), .cache = bind->target->l2,
         .m = c->extent[row], .n = c->extent[col], .k = a->extent[trans_a ? row : col],
         .a_row = a->stride[trans_a ? col : row], .a_col = a->stride[trans_a ? row : col],
         .b_row = b->stride[trans_b ? col : row], .b_col = b->stride[trans_b ? row : col],
         .c_row = c->stride[row], .c_col = c->stride[col]}};
+    s->gemm.prologue_a = bind->step->prologue ? make_piece : NULL;
     s->folded_from = c->rank - 2;
     struct weft_tensor residual;
     s->gemm.residual = weft_epilogue_residual_tensor(bind, &residual);
@@ -147,6 +178,10 @@ static void fill_gemm(const struct weft_bind *bind, struct gemm_step *s)
     if (bind->step->epilogue->bias.id)
         s->gemm.bias_col = weft_epilogue_bias_stride(bind);
 }
+
+enum { LINE = 64 };
+#define STEP_BYTES ((sizeof(struct gemm_step) + LINE - 1) / LINE * LINE)
+static char *programs_of(struct gemm_step *s) { return (char *)s + STEP_BYTES; }
 
 /* Rows of pieces are numbered as products, their batches and their rows follow each other, which is the order of axes.
  */
@@ -163,7 +198,27 @@ static void bind_epilogue(struct weft_bind *bind, struct gemm_step *s)
         order[count++] = (int8_t)(rank - 1);
     for (int i = s->folded_from; i < rank - s->turned; i++)
         order[count++] = (int8_t)i;
-    s->program = weft_epilogue_bind(bind, order, rows, rank - rows, (char *)s + sizeof *s, &s->program_scratch);
+    s->program = weft_epilogue_bind(bind, order, rows, rank - rows, programs_of(s) + weft_prologue_bytes(bind->step),
+                                    &s->program_scratch);
+}
+
+/* The rows of A are numbered as those of C are. */
+static void bind_prologue(struct weft_bind *bind, struct gemm_step *s)
+{
+    struct weft_tensor operand = weft_prologue_operand(bind);
+    int8_t order[WEFT_MAX_RANK];
+    if (!bind->step->prologue)
+        return;
+    weft_gemm_made_strides(&s->gemm, &s->made_row, &s->made_column);
+    int64_t stride = s->made_row;
+    operand.stride[operand.rank - 1] = s->made_column;
+    for (int d = operand.rank - 2; d >= 0; d--) {
+        operand.stride[d] = stride;
+        stride *= operand.extent[d];
+    }
+    for (int d = 0; d < operand.rank; d++)
+        order[d] = (int8_t)d;
+    s->makes = weft_prologue_bind(bind, &operand, order, operand.rank - 1, 1, programs_of(s), &s->makes_scratch);
 }
 
 static bool is_single(const struct weft_bind *bind, const struct gemm_step *s)
@@ -267,7 +322,9 @@ static void bind_gemm(struct weft_bind *bind, void *descriptor)
     s->gemm.b_small = s->gemm.b_packed && bind->packed->dtype != WEFT_K_F32 ? (uint8_t)bind->packed->dtype : 0;
     s->gemm.one_chain = bind->step->form == ONE_CHAIN;
     s->gemm.takes_turns = true;
-    void (*const prepare)(struct weft_gemm *, int) = s->rows ? weft_gemm_prepare_rows : weft_gemm_prepare;
+    /* Parts that share rows would each make them. */
+    void (*const prepare)(struct weft_gemm *, int) =
+        s->rows || bind->step->prologue ? weft_gemm_prepare_rows : weft_gemm_prepare;
     prepare(&s->gemm, bind->workers);
     if (s->gemm.b_packed && !weft_bind_serves(bind, &s->gemm.packing)) {
         s->gemm.b_packed = false;
@@ -279,10 +336,19 @@ static void bind_gemm(struct weft_bind *bind, void *descriptor)
     bind->scratch = s->gemm.scratch;
     bind->shared = s->sharers > 1 ? sizeof(int) * COUNTERS : s->gemm.shared; /* slices hand over whole rows */
     s->aside = weft_epilogue_reserve(bind);
+    bind_prologue(bind, s);
     bind_epilogue(bind, s);
 }
 
-static size_t bytes_gemm(const struct weft_step *step) { return sizeof(struct gemm_step) + weft_epilogue_bytes(step); }
+static size_t bytes_gemm(const struct weft_step *step)
+{
+    return STEP_BYTES + weft_prologue_bytes(step) + weft_epilogue_bytes(step);
+}
+
+static const struct weft_program *makes_gemm(const void *descriptor)
+{
+    return ((const struct gemm_step *)descriptor)->makes;
+}
 
 static const struct weft_program *program_gemm(const void *descriptor)
 {
@@ -306,6 +372,8 @@ static void account_gemm(const struct weft_bind *bind, const void *descriptor, s
         .signature = {.arithmetic = WEFT_ARITHMETIC_CHAIN, .lanes = (uint16_t)g->lanes, .slices = (uint16_t)g->slices}};
     for (int i = 0; i < s->walked; i++)
         ret->count *= (double)s->extent[i];
+    if (s->makes)
+        ret->overhead_ns += weft_prologue_ns(bind, s->makes, weft_gemm_made(g), weft_gemm_made_pieces(g));
 }
 
 /* Where a result is the sum of several chains, one is another way. */
@@ -327,6 +395,10 @@ static void run_gemm(const void *descriptor, struct weft_call *call)
     finishing.step = s;
     if (s->program)
         weft_epilogue_begin(&finishing.run, s->program, s->program_scratch, s->aside, call);
+    if (s->makes)
+        weft_prologue_begin(&finishing.before, s->makes, s->makes_scratch, call);
+    finishing.made_by = call->step;
+    finishing.rows = 0;
     int64_t index[WEFT_MAX_RANK] = {0}, products = 1;
     for (int i = 0; i < s->walked; i++)
         products *= s->extent[i];
@@ -338,7 +410,7 @@ static void run_gemm(const void *descriptor, struct weft_call *call)
             right += index[i] * s->b[i];
             more += index[i] * s->residual[i];
         }
-        const struct weft_gemm_data data = {.c = c + out, .a = (const float *)call->in[0] + left,
+        const struct weft_gemm_data data = {.c = c + out, .a = s->makes ? NULL : (const float *)call->in[0] + left,
                                             .b = b + right, .bias = weft_epilogue_bias(call), .user = &finishing,
                                             .residual = residual ? residual + more : NULL,
                                             .scratch = call->scratch, .shared = call->shared,
@@ -346,6 +418,7 @@ static void run_gemm(const void *descriptor, struct weft_call *call)
         weft_gemm_run(&s->gemm, &data, call->part, call->parts);
         if (s->program)
             finishing.run.row += lines;
+        finishing.rows += s->gemm.batch * s->gemm.m;
         for (int i = s->walked - 1; i >= 0 && ++index[i] == s->extent[i]; i--)
             index[i] = 0;
     }
@@ -426,7 +499,7 @@ static void write_gemm_pack(const struct weft_step_pack *how, float *to, const w
 
 const struct weft_step_kind weft_step_gemm = {
     .name = "gemm", .traits = WEFT_STEP_STRIDED | WEFT_STEP_FINISHES, .bytes = bytes_gemm,
-    .program = program_gemm, .bind = bind_gemm, .run = run_gemm, .reads_first = first_of_gemm, .kernel = name_gemm,
+    .program = program_gemm, .makes = makes_gemm, .bind = bind_gemm, .run = run_gemm, .reads_first = first_of_gemm, .kernel = name_gemm,
     .cpu = cpu_gemm, .account = account_gemm,
     .forms = forms_gemm,
     .plan_pack = plan_gemm_pack, .write_pack = write_gemm_pack};

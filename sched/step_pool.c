@@ -146,16 +146,7 @@ double weft_step_pool_taps(int rank, const int64_t *extent, const int64_t *kerne
     return last ? taps * pool_waste(extent[1], cpu) : taps;
 }
 
-enum { SOON = 4, BAND_NS = 200 }; /* of a band besides: its loops begin anew (an estimate for Zen 4) */
-
-/* Of elements that are written to a cache of one worker and read there soon: a quarter of the prices, which are of
- * passes that wait for every line (Zen 4: relu in front of windows, 0.8 M elements, took 10 us more than its pass). */
-static double near_ns(const struct weft_bind *bind, double elements)
-{
-    const double ps = (double)weft_price_of(bind->target, WEFT_PRICE_read_private) +
-                      (double)weft_price_of(bind->target, WEFT_PRICE_write_private);
-    return elements / SOON * (double)sizeof(float) * ps * 1e-6 * weft_prices_of(bind->target)->threads;
-}
+enum { BAND_NS = 200 }; /* of a band besides: its loops begin anew (an estimate for Zen 4) */
 
 static double points_of(const struct weft_pool *pool, const int64_t *extent)
 {
@@ -174,10 +165,10 @@ static double bands_ns(const struct weft_bind *bind, const struct pool_step *s)
     double ns = bands * BAND_NS;
     if (s->makes)
         ns += b->made_again * weft_program_arithmetic_ns(s->makes) + weft_program_pieces_ns(s->makes, bands) +
-              near_ns(bind, b->read_again * points_of(&b->pool, b->pool.in_extent));
+              weft_prologue_near_ns(bind, b->read_again * points_of(&b->pool, b->pool.in_extent));
     if (s->program)
         ns += weft_epilogue_ns(bind, s->program, 0) + weft_program_pieces_ns(s->program, bands) +
-              near_ns(bind, points_of(&b->pool, b->pool.out_extent));
+              weft_prologue_near_ns(bind, points_of(&b->pool, b->pool.out_extent));
     return ns;
 }
 

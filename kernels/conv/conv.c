@@ -140,23 +140,41 @@ static void finish_point(void *user, const struct weft_gemm_piece *piece)
         const struct weft_conv_piece whole = {.data = piece->data, .channel_stride = piece->row,
                                               .pixel_stride = piece->column, .channels = piece->rows,
                                               .pixels = piece->columns, .image = piece->batch,
-                                              .channel = p->channel + piece->first_row, .pixel = piece->first_column};
+                                              .channel = p->channel + piece->first_row,
+                                              .pixel = p->pixel + piece->first_column};
         hand(p, &whole);
         return;
     }
     for (int64_t i = 0; i < piece->rows;) {
-        const int64_t pixel = (piece->first_row + i) % p->s->pixels;
+        const int64_t at = p->pixel + piece->first_row + i, pixel = at % p->s->pixels;
         const struct weft_conv_piece part = {.data = piece->data + i * piece->row, .channel_stride = piece->column,
                                              .pixel_stride = piece->row, .channels = piece->columns,
                                              .pixels = smaller(piece->rows - i, p->s->pixels - pixel),
-                                             .image = p->image + (piece->first_row + i) / p->s->pixels,
+                                             .image = p->image + at / p->s->pixels,
                                              .channel = p->channel + piece->first_column, .pixel = pixel};
         hand(p, &part);
         i += part.pixels;
     }
 }
 
-/* The product of one group, and of one image where y_rows and the images do not join into one run of pixels. */
+/* The prologue of POINT's products. */
+static void make_point(void *user, const struct weft_gemm_piece *piece)
+{
+    const struct weft_conv_point *const p = user;
+    const bool rows = p->s->y_rows;
+    const int64_t at = p->pixel + (rows ? piece->first_row : piece->first_column);
+    const struct weft_conv_piece made = {.data = piece->data, .channel_stride = rows ? piece->column : piece->row,
+                                         .pixel_stride = rows ? piece->row : piece->column,
+                                         .channels = rows ? piece->columns : piece->rows,
+                                         .pixels = rows ? piece->rows : piece->columns,
+                                         .image = p->image + (rows ? at / p->s->pixels : piece->batch),
+                                         .channel = rows ? piece->first_column : piece->first_row,
+                                         .pixel = rows ? at % p->s->pixels : at};
+    p->conv->prologue(p->data->user, &made);
+}
+
+/* The product of one group; of one image where y_rows and the images do not join into one run of pixels; of one line
+ * where the pixels do not. */
 static void prepare_point(struct weft_conv *conv, const struct weft_conv_shape *s, int workers)
 {
     struct weft_gemm *g = &conv->gemm;
@@ -165,15 +183,16 @@ static void prepare_point(struct weft_conv *conv, const struct weft_conv_shape *
     g->takes_turns = conv->takes_turns && s->groups == 1;
     g->k = s->c;
     if (s->y_rows) {
-        const bool joined = s->x_n == s->pixels * s->x_at[2] && s->y_n == s->pixels * s->y_at[2];
+        const bool joined = (conv->prologue || s->x_n == s->pixels * s->x_at[2]) && s->line == s->pixels &&
+                            s->y_n == s->pixels * s->y_at[2];
         g->batch = 1;
-        g->m = joined ? s->n * s->pixels : s->pixels, g->n = s->o;
+        g->m = joined ? s->n * s->pixels : s->line, g->n = s->o;
         g->a_row = s->x_at[2], g->a_col = s->x_c;
         g->b_row = s->w.c, g->b_col = s->w.o, g->b_packed = conv->w_packed;
         g->c_row = s->y_at[2], g->c_col = s->y_o, g->bias_col = 1;
     } else {
         g->batch = s->n;
-        g->m = s->o, g->n = s->pixels;
+        g->m = s->o, g->n = s->line;
         g->a_row = conv->w_packed ? s->k : s->w.o, g->a_col = conv->w_packed ? 1 : s->w.c;
         g->b_batch = s->x_n, g->b_row = s->x_c, g->b_col = s->x_at[2];
         g->c_batch = s->y_n, g->c_row = s->y_o, g->c_col = s->y_at[2], g->bias_row = 1;
@@ -184,9 +203,11 @@ static void prepare_point(struct weft_conv *conv, const struct weft_conv_shape *
     if (!late)
         g->clamp = conv->clamp;
     g->epilogue = conv->epilogue || late ? finish_point : NULL;
+    if (conv->prologue)
+        *(s->y_rows ? &g->prologue_a : &g->prologue_b) = make_point;
     weft_gemm_prepare(g, workers);
     conv->scratch = g->scratch;
-    const int64_t products = s->groups * (s->y_rows && g->m == s->pixels ? s->n : 1);
+    const int64_t products = s->groups * (s->pixels / s->line) * (s->y_rows && g->m == s->line ? s->n : 1);
     if (products == 1) {
         conv->parts = g->parts;
         return;
@@ -311,12 +332,20 @@ static void prepare_others(struct weft_conv *conv, const struct weft_conv_shape 
         weft_winograd_spread(conv, s, weft_winograd_of(form), workers);
     int64_t units;
     int64_t floats = weft_conv_aligned(prepare_loops(conv, s, form, &units));
+    if (conv->prologue)
+        floats += s->c;
     if (!conv->w_packed && form != WEFT_CONV_PLAIN)
         floats += weft_conv_aligned(weft_conv_packed_aside(&conv->packing));
     conv->scratch = (size_t)floats * sizeof(float);
     conv->parts = weft_gemm_parts(work(s), units, workers);
     if (conv->takes_turns)
         conv->parts *= weft_gemm_turns(work(s), conv->parts, turn_units(conv, s, form, units) / conv->parts);
+}
+
+static bool is_product(const struct weft_conv *conv)
+{
+    const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
+    return form == WEFT_CONV_POINT_COLUMNS || form == WEFT_CONV_POINT_ROWS;
 }
 
 void weft_conv_prepare(struct weft_conv *conv, int workers)
@@ -332,7 +361,7 @@ void weft_conv_prepare(struct weft_conv *conv, int workers)
     conv->form = find(chosen, cpu);
     conv->gemm.cpu = cpu, conv->gemm.kernel = weft_gemm_find(cpu);
     const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
-    const bool point = form == WEFT_CONV_POINT_COLUMNS || form == WEFT_CONV_POINT_ROWS;
+    const bool point = is_product(conv);
     conv->beside = adds_in_registers(form) && lies_beside(conv);
     if (point)
         prepare_point(conv, &s, workers);
@@ -344,6 +373,26 @@ void weft_conv_prepare(struct weft_conv *conv, int workers)
         conv->scratch = 0, conv->parts = 1;
     }
 }
+
+void weft_conv_made_strides(const struct weft_conv *conv, int64_t *ret_channel, int64_t *ret_pixel)
+{
+    const struct weft_conv_shape s = weft_conv_shape(conv);
+    *ret_channel = 1, *ret_pixel = s.c;
+    if (is_product(conv) && s.y_rows)
+        weft_gemm_made_strides(&conv->gemm, ret_pixel, ret_channel);
+    else if (is_product(conv))
+        weft_gemm_made_strides(&conv->gemm, ret_channel, ret_pixel);
+}
+
+double weft_conv_made_pieces(const struct weft_conv *conv)
+{
+    const struct weft_conv_shape s = weft_conv_shape(conv);
+    const int64_t images = s.y_rows && conv->gemm.m <= s.line ? s.n : 1;
+    return is_product(conv) ? (double)(images * (s.pixels / s.line)) * weft_gemm_made_pieces(&conv->gemm)
+                            : (double)(s.n * s.pixels);
+}
+
+double weft_conv_made(const struct weft_conv *conv) { return is_product(conv) ? weft_gemm_made(&conv->gemm) : 1; }
 
 /* Adjoints have one form at any size; and so has everything that has no form but the formula. */
 bool weft_conv_packs_one_way(const struct weft_conv *conv)

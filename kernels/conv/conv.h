@@ -25,7 +25,8 @@
  *             gathered at a time.
  *   DIRECT    X[pixels,K] · W[K,o] for any order of axes, nothing gathered: direct.h.
  *   PHASES    x and y along the pixels: the product of COLUMNS over rows dealt out by the stride: phases.h.
- *   POINT_COLUMNS, POINT_ROWS   one tap, stride 1, no padding: the same two products over x where it lies.
+ *   POINT_COLUMNS, POINT_ROWS   one tap, stride 1, no padding: the same two products over x where it lies, or where a
+ *             prologue makes it. Then pixels of y that are not one axis are a product for each line of them.
  *   PLANES    one channel per group, y along the pixels: sliding windows over a padded band of one plane.
  *   SLIDE     the same over x where it lies, if its rows are contiguous, at steps of one or two: slide.inc.
  *   CHANNELS  depthwise, x and y along the channels: sliding windows over a padded band, vectors across channels.
@@ -136,12 +137,12 @@ static inline struct weft_conv_piece weft_conv_piece(const struct weft_conv_shap
 /* Adds the residual to finished pieces, and does what comes after it. */
 void weft_conv_add_residual(const struct weft_conv *conv, const struct weft_conv_shape *s,
                             const struct weft_conv_data *data, const struct weft_conv_piece *piece);
-/* POINT: what pieces of a product are of y. `image` and `channel` are those of its first result. */
+/* POINT: what pieces of a product are of y. `image`, `channel` and `pixel` are those of its first result. */
 struct weft_conv_point {
     const struct weft_conv *conv;
     const struct weft_conv_shape *s;
     const struct weft_conv_data *data;
-    int64_t image, channel;
+    int64_t image, channel, pixel;
 };
 
 /* Those i in [0, count) for which 0 <= first + i·step < extent (step > 0), as [begin, end) with 0 <= begin <= end <=

@@ -171,8 +171,19 @@ bool weft_conv_fits(const struct weft_conv *conv, int form)
     return fits(conv, &s, (enum weft_conv_form)form);
 }
 
+bool weft_conv_is_made(const struct weft_conv *conv)
+{
+    const struct weft_conv_shape s = weft_conv_shape(conv);
+    bool is = s.groups == 1 && !conv->transposed;
+    for (int d = 0; d < 3; d++)
+        is = is && s.kernel[d] == 1 && s.stride[d] == 1 && s.pad[d] == 0 && s.in[d] == s.out[d];
+    return is;
+}
+
 enum weft_conv_form weft_conv_choose(struct weft_conv *conv, const struct weft_conv_shape *s)
 {
+    if (conv->prologue)
+        return s->y_rows ? WEFT_CONV_POINT_ROWS : WEFT_CONV_POINT_COLUMNS;
     if (conv->wanted && fits(conv, s, (enum weft_conv_form)(conv->wanted - 1)))
         return (enum weft_conv_form)(conv->wanted - 1);
     if (s->adjoint)

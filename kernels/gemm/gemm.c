@@ -149,7 +149,7 @@ static bool is_narrow(const struct weft_gemm *g)
 {
     return g->kernel->code->lines && g->n > 1 && g->n <= NARROW_COLUMNS && g->kernel->code->lines[g->n - 1] &&
            g->m >= NARROW_ROWS * smaller(g->n, 4) && g->k >= LINES_K && g->a_col == 1 && !g->prologue_a &&
-           !g->prologue_b;
+           !g->prologue_b; /* pieces of A would be made with strides */
 }
 
 /* Panels of few columns are packed as lines when a run with few rows wants dot products: whatever m is, since one pack
@@ -179,7 +179,7 @@ static bool is_lines(const struct weft_gemm *g, const struct weft_gemm_loops *l)
     weft_gemm_lines_fn *const *const tiles = g->kernel->code->lines;
     const int64_t least = l->m <= SHORT_LINES_ROWS ? larger(SHORT_LINES_K, SHORT_LINES_EACH * l->m) : LINES_K;
     return tiles && l->m > 0 && l->m <= WEFT_GEMM_ROWS && tiles[l->m - 1] && l->k >= least && l->b_row == 1 &&
-           l->b_col != 1 && !l->b_panels && !g->prologue_a && !g->prologue_b;
+           l->b_col != 1 && !l->b_panels && (!weft_gemm_makes_a(g) || l->made) && !weft_gemm_makes_b(g);
 }
 
 /* The product as the loops see it: operands exchanged if swapped, a packed operand as the array it is. Strides along an
@@ -210,13 +210,20 @@ static struct weft_gemm_loops oriented(const struct weft_gemm *g)
         l.c_col = l.r_col = 1;
     if (l.n == 1 && g->lanes == 1)
         l.b_col = 1;
+    l.made = weft_gemm_makes_a(g) && g->kernel->code->transpose && l.m <= WEFT_GEMM_SMALL_MOST;
+    if (weft_gemm_makes_a(g)) { /* what A would be in memory does not count */
+        l.a_batch = 0, l.a_col = 1;
+        l.a_row = l.made ? weft_gemm_band_row(&l) : l.k;
+    }
+    if (weft_gemm_makes_b(g))
+        l.b_col = 1, l.b_row = g->kernel->columns;
     return l;
 }
 
 /* Is a pack of smaller elements read as it is? */
 static bool reads_small(const struct weft_gemm *g, const struct weft_gemm_loops *l)
 {
-    return l->expands && l->m <= WEFT_GEMM_SMALL_MOST && l->a_col == 1 && !(g->swapped ? g->prologue_b : g->prologue_a);
+    return l->expands && l->m <= WEFT_GEMM_SMALL_MOST && l->a_col == 1;
 }
 
 /* Rows of a tile: as many as the registers hold beside the vectors of a row, but in place no more than the ways of the
@@ -267,9 +274,10 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     const struct weft_gemm_kernel *kernel = g->kernel;
     const bool strided = l->b_col != 1 && !l->b_panels;
     const bool few = l->m <= FEW_ROWS;
-    l->pack_a = l->a_col != 1 || (g->swapped ? g->prologue_b : g->prologue_a);
+    const bool makes_band = weft_gemm_makes_a(g) && !l->made; /* once for all columns, and so in blocks of k */
+    l->pack_a = l->a_col != 1 || makes_band;
     const bool pays = l->m >= (l->k > PACK_K ? PACK_FAR : PACK_ROWS) && l->b_row > 2 * kernel->columns;
-    l->pack_b = (strided && !l->b_lines) || l->expands || (g->swapped ? g->prologue_a : g->prologue_b) ||
+    l->pack_b = (strided && !l->b_lines) || l->expands || weft_gemm_makes_b(g) ||
                 (!l->b_panels && pays && (l->k > SHORT_K || l->k * l->n > PACK_FLOATS));
     /* Few terms and a C that no near cache holds. */
     const bool flat_far = l->c_col == 1 && !l->aside && l->k > THIN_K && l->k <= FETCH_K && l->n > kernel->columns &&
@@ -286,9 +294,12 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     l->kc = weft_gemm_within_cache(g, kernel->depth);
     if (l->b_lines) {
         l->mc = l->m;
-    } else if (l->expands) {
+    } else if (l->expands && !makes_band) {
         l->mc = l->pack_a ? BAND_ROWS : place_rows(g, l);
         l->kc = EXPANDED / kernel->columns;
+    } else if (makes_band) {
+        l->mc = BAND_ROWS, l->kc = weft_gemm_within_cache(g, smaller(kernel->depth, BAND_DEPTH));
+        l->nc = l->pack_b ? BAND_COLUMNS : l->n;
     } else if (few && !l->b_panels && !l->pack_b && streams(g, l)) {
         l->kc = kernel->columns == WEFT_GEMM_COLUMNS ? STREAMS : NARROW_STREAMS;
     } else if (few && l->b_panels) {
@@ -334,7 +345,7 @@ static void choose_parts(struct weft_gemm *g, int workers)
     const bool by_rows = l->k <= SHORT_K && l->mc == l->rows;
     const int64_t weight[3] = {0, by_rows ? 2 * columns : l->rows, columns};
     weft_gemm_grid(l->units, last_panel(g), weight, g->parts, l->cut);
-    const bool packs = l->pack_a || l->pack_b; /* parts that share a panel would each pack it */
+    const bool packs = l->pack_a || l->pack_b || l->made; /* parts that share a panel would each pack it */
     if (!weft_gemm_share_pixels(g, flops, l->cut) && g->takes_turns && !packs)
         weft_gemm_take_turns(flops, l->units, (int64_t[]){0, l->rows, columns}, l->cut);
     if (g->grid[0] > 0) {
@@ -380,8 +391,9 @@ void weft_gemm_prepare(struct weft_gemm *gemm, int workers)
     choose_blocks(gemm, l);
     choose_parts(gemm, workers);
     choose_tiles(gemm, l);
-    const int64_t floats = weft_gemm_band_size(l) + weft_gemm_block_size(l);
-    gemm->scratch = gemm->lanes > 1 || !gemm->kernel->code->transpose ? 0 : (size_t)floats * sizeof(float);
+    const int64_t floats = !gemm->kernel->code->transpose ? weft_gemm_plain_size(gemm)
+                                                          : weft_gemm_band_size(l) + weft_gemm_block_size(l);
+    gemm->scratch = gemm->lanes > 1 ? 0 : (size_t)floats * sizeof(float);
     const int64_t sums = gemm->slices * aligned(gemm->m * gemm->n);
     gemm->shared = gemm->slices > 1 ? HEADER + (size_t)sums * sizeof(float) : 0;
 }
@@ -393,19 +405,24 @@ float *weft_gemm_partial(const struct weft_gemm *gemm, void *shared, int64_t sli
     return (float *)((char *)shared + HEADER) + slice * aligned(gemm->m * gemm->n);
 }
 
+static weft_gemm_loops_fn *loops_of(const struct weft_gemm *gemm, const struct weft_gemm_data *data)
+{
+    return !gemm->kernel->code->transpose      ? weft_gemm_run_plain
+           : gemm->lanes > 1                   ? weft_gemm_run_lanes
+           : reads_small(gemm, &gemm->loops)   ? weft_gemm_run_small
+           : gemm->loops.plain && ((!data->bias && !gemm->residual) || weft_gemm_ends_in_tile(gemm))
+               ? weft_gemm_run_plainly
+               : weft_gemm_run_tiles;
+}
+
 static void run_box(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
                     const int64_t end[3])
 {
-    if (!gemm->kernel->code->transpose)
-        weft_gemm_run_plain(gemm, data, begin, end);
-    else if (gemm->lanes > 1)
-        weft_gemm_run_lanes(gemm, data, begin, end);
-    else if (reads_small(gemm, &gemm->loops))
-        weft_gemm_run_small(gemm, data, begin, end);
-    else if (gemm->loops.plain && ((!data->bias && !gemm->residual) || weft_gemm_ends_in_tile(gemm)))
-        weft_gemm_run_plainly(gemm, data, begin, end);
+    weft_gemm_loops_fn *const run = loops_of(gemm, data);
+    if (gemm->loops.made)
+        weft_gemm_run_made(gemm, data, begin, end, run);
     else
-        weft_gemm_run_tiles(gemm, data, begin, end);
+        run(gemm, data, begin, end);
 }
 
 /* Where panels are prefetched the first one, else all of them. */
@@ -472,7 +489,7 @@ void weft_gemm_run(const struct weft_gemm *gemm, const struct weft_gemm_data *da
     const struct weft_gemm_loops *l = &gemm->loops;
     if (l->m == 0 || l->n == 0)
         return;
-    if (l->plain && l->units[0] * l->units[1] * l->units[2] == 1 && parts == 1 && !gemm->epilogue &&
+    if (l->plain && l->units[0] * l->units[1] * l->units[2] == 1 && parts == 1 && !gemm->epilogue && !l->made &&
         !weft_gemm_unfinished(gemm, data)) {
         const float *const a = gemm->swapped ? data->b : data->a, *const b = gemm->swapped ? data->a : data->b;
         l->tile[l->n < gemm->kernel->columns][0](l->k, a, l->a_row, b, l->b_panels ? gemm->kernel->columns : l->b_row,

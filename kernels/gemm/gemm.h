@@ -7,7 +7,7 @@
  * As a rule the sum is one chain over all of k. A tile then starts its accumulators from C when an earlier block of k
  * has left its sums there, and nothing else about the order of work (blocks, packing, tile shape, parts, CPU level) can
  * change a bit. The price is an error that grows with k like that of a plain loop. Two exceptions follow from extents
- * and strides alone; none of them is made with `one_chain`, and no lanes beside a prologue:
+ * and strides alone; none of them is made with `one_chain`, and no lanes beside a prologue, which makes an operand:
  *
  *   slices   Few results of long chains (weft_gemm_slices): k is cut into pieces that differ by at most one in length,
  *            each has a chain, and the sum is ((chain 0 + chain 1) + chain 2) + … So parts can share k.
@@ -246,9 +246,13 @@ int32_t weft_gemm_lanes(const struct weft_gemm *gemm);
 /* Scratch is a band of A and then a block of B, in floats. The rows of a band are a cache line longer than they need,
  * so that rows of a power of two do not share a set of the cache. */
 enum { WEFT_GEMM_PAD = 16 };
+static inline int64_t weft_gemm_band_row(const struct weft_gemm_loops *l)
+{
+    return ((l->made ? l->k : l->kc) + 15) / 16 * 16 + WEFT_GEMM_PAD;
+}
 static inline int64_t weft_gemm_band_size(const struct weft_gemm_loops *l)
 {
-    return l->pack_a ? l->mc * ((l->kc + 15) / 16 * 16 + WEFT_GEMM_PAD) : 0;
+    return (l->made ? l->m : l->pack_a ? l->mc : 0) * weft_gemm_band_row(l);
 }
 static inline int64_t weft_gemm_block_size(const struct weft_gemm_loops *l)
 {
@@ -263,13 +267,28 @@ void weft_gemm_run_plainly(const struct weft_gemm *gemm, const struct weft_gemm_
                            const int64_t end[3]);
 void weft_gemm_run_tiles(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
                          const int64_t end[3]);
+/* gemm_made.c: the same where a part's rows of A are made first; `run` are the loops that read them then. */
+typedef void weft_gemm_loops_fn(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
+                                const int64_t end[3]);
+void weft_gemm_run_made(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
+                        const int64_t end[3], weft_gemm_loops_fn *run);
+/* The prologue of what the loops call A, or B; or NULL. */
+static inline weft_gemm_hook *weft_gemm_makes_a(const struct weft_gemm *g)
+{
+    return g->swapped ? g->prologue_b : g->prologue_a;
+}
+static inline weft_gemm_hook *weft_gemm_makes_b(const struct weft_gemm *g)
+{
+    return g->swapped ? g->prologue_a : g->prologue_b;
+}
 /* gemm_lanes.c */
 void weft_gemm_run_lanes(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
                          const int64_t end[3]);
 /* gemm_small.c: few rows by a packed B of elements smaller than f32. */
 void weft_gemm_run_small(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
                          const int64_t end[3]);
-/* gemm_ref.c: by plain loops. */
+/* gemm_ref.c: by plain loops; floats of scratch memory: a row of A, a column of B, where they are made. */
+int64_t weft_gemm_plain_size(const struct weft_gemm *gemm);
 void weft_gemm_run_plain(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
                          const int64_t end[3]);
 

@@ -79,7 +79,7 @@ static bool cut_rows(const struct weft_gemm *g, int workers, int32_t ret_cut[3])
         return false;
     const int64_t each = any[rows] / ret_cut[rows], turns = each / TURN_TILES;
     const int64_t wanted = weft_gemm_turns(flops, ret_cut[0] * ret_cut[1] * ret_cut[2], each);
-    if (g->takes_turns && turns > 1 && !l->pack_a && !l->pack_b)
+    if (g->takes_turns && turns > 1 && (!l->pack_a || weft_gemm_makes_a(g)) && !l->pack_b)
         ret_cut[rows] *= (int32_t)(turns < wanted ? turns : wanted);
     return true;
 }

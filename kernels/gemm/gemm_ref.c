@@ -41,55 +41,63 @@ static void add(float *to, const float *from, int64_t count)
         to[i] += from[i];
 }
 
-/* A prologue sees single elements here. */
-static float prepared(weft_gemm_hook *hook, void *user, float x, int64_t batch, int64_t row,
-                      int64_t column)
+/* What is made: a row of A, and behind it a column of B. */
+int64_t weft_gemm_plain_size(const struct weft_gemm *g)
 {
-    struct weft_gemm_piece piece = {.data = &x, .row = 1, .column = 1, .rows = 1, .columns = 1, .batch = batch,
-                                    .first_row = row, .first_column = column};
-    hook(user, &piece);
-    return x;
+    return (g->prologue_a ? g->k : 0) + (g->prologue_b ? g->k : 0);
 }
 
-static float sum_prepared(const struct weft_gemm *g, void *user, const float *x, const float *y, const int64_t at[3],
-                          int64_t k, int64_t k_end)
+static void make_row(const struct weft_gemm *g, const struct weft_gemm_data *data, float *row, int64_t batch, int64_t i,
+                     int64_t k, int64_t k_end)
 {
-    const struct weft_gemm_loops *l = &g->loops;
-    float sum = 0;
-    for (int64_t p = k; p < k_end; p++) {
-        float u = x[p * l->a_col], v = y[p * l->b_row];
-        if (g->prologue_a)
-            u = prepared(g->prologue_a, user, u, at[0], at[1], p);
-        if (g->prologue_b)
-            v = prepared(g->prologue_b, user, v, at[0], p, at[2]);
-        sum = fmaf(u, v, sum);
+    g->prologue_a(data->user, &(struct weft_gemm_piece){.data = row + k, .row = g->k, .column = 1, .rows = 1,
+                                                        .columns = k_end - k, .batch = batch, .first_row = i,
+                                                        .first_column = k});
+}
+
+static void make_column(const struct weft_gemm *g, const struct weft_gemm_data *data, float *column, int64_t batch,
+                        int64_t j, int64_t k, int64_t k_end)
+{
+    g->prologue_b(data->user, &(struct weft_gemm_piece){.data = column + k, .row = 1, .column = g->k,
+                                                        .rows = k_end - k, .columns = 1, .batch = batch,
+                                                        .first_row = k, .first_column = j});
+}
+
+/* Row i of the results that a box has, for the terms [k, k_end) of product or slice n. */
+static void run_row(const struct weft_gemm *gemm, const struct weft_gemm_data *data, int64_t n, int64_t i,
+                    const int64_t column[2], int64_t k, int64_t k_end)
+{
+    const struct weft_gemm_loops *l = &gemm->loops;
+    const bool sliced = gemm->slices > 1;
+    const int64_t batch = sliced ? 0 : n;
+    float *const row = data->scratch, *const made = row + (gemm->prologue_a ? l->k : 0);
+    if (gemm->prologue_a)
+        make_row(gemm, data, row, batch, i, k, k_end);
+    const float *const x = gemm->prologue_a ? row : data->a + batch * l->a_batch + i * l->a_row;
+    for (int64_t j = column[0]; j < column[1]; j++) {
+        if (gemm->prologue_b)
+            make_column(gemm, data, made, batch, j, k, k_end);
+        const float *const y = gemm->prologue_b ? made : data->b + batch * l->b_batch + j * l->b_col;
+        const float sum = sum_lanes(gemm, x, y, k, k_end);
+        if (sliced) {
+            weft_gemm_partial(gemm, data->shared, n)[i * l->n + j] = sum;
+            continue;
+        }
+        weft_gemm_finish(gemm, data, &sum, 0, batch, i, 1, j, 1);
+        weft_gemm_hand(gemm, data, batch, i, 1, j, 1);
     }
-    return sum;
 }
 
 void weft_gemm_run_plain(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
                          const int64_t end[3])
 {
     const struct weft_gemm_loops *l = &gemm->loops;
-    const bool sliced = gemm->slices > 1, hooks = gemm->prologue_a || gemm->prologue_b;
+    const bool sliced = gemm->slices > 1;
     for (int64_t n = begin[0]; n < end[0]; n++) {
-        const int64_t batch = sliced ? 0 : n, k = sliced ? weft_cut(l->k, gemm->slices, n) : 0;
+        const int64_t k = sliced ? weft_cut(l->k, gemm->slices, n) : 0;
         const int64_t k_end = sliced ? weft_cut(l->k, gemm->slices, n + 1) : l->k;
-        for (int64_t i = begin[1]; i < end[1]; i++) {
-            for (int64_t j = begin[2]; j < end[2]; j++) {
-                const float *const x = data->a + batch * l->a_batch + i * l->a_row;
-                const float *const y = data->b + batch * l->b_batch + j * l->b_col;
-                const int64_t at[3] = {batch, i, j};
-                const float sum = hooks ? sum_prepared(gemm, data->user, x, y, at, k, k_end)
-                                        : sum_lanes(gemm, x, y, k, k_end);
-                if (sliced) {
-                    weft_gemm_partial(gemm, data->shared, n)[i * l->n + j] = sum;
-                    continue;
-                }
-                weft_gemm_finish(gemm, data, &sum, 0, batch, i, 1, j, 1);
-                weft_gemm_hand(gemm, data, batch, i, 1, j, 1);
-            }
-        }
+        for (int64_t i = begin[1]; i < end[1]; i++)
+            run_row(gemm, data, n, i, (int64_t[]){begin[2], end[2]}, k, k_end);
     }
 }
 

@@ -164,27 +164,27 @@ static void run_panel(const struct work *w, int64_t tile, int64_t tile_end, cons
     }
 }
 
-/* Copies rows [row, row_end) of A for a block of k to the band. */
+/* Rows [row, row_end) of A for a block of k: copied to the band, or made there. */
 static void pack_band(const struct work *w, int64_t row, int64_t row_end, int64_t depth, int64_t k)
 {
     const struct weft_gemm *g = w->gemm;
-    const struct weft_gemm_piece piece = {.data = w->band, .row = k + WEFT_GEMM_PAD, .column = 1,
+    const struct weft_gemm_piece piece = {.data = w->band, .row = weft_gemm_band_row(w->l), .column = 1,
                                           .rows = row_end - row, .columns = k, .batch = w->batch, .first_row = row,
                                           .first_column = depth};
-    weft_gemm_gather(g->kernel, piece.data, piece.row, w->a + row * w->l->a_row + depth * w->l->a_col, w->l->a_row,
-                     w->l->a_col, piece.rows, piece.columns);
-    weft_gemm_hook *const hook = g->swapped ? g->prologue_b : g->prologue_a;
-    if (hook)
-        weft_gemm_call_hook(g, hook, w->data->user, piece);
+    if (weft_gemm_makes_a(g))
+        weft_gemm_call_hook(g, weft_gemm_makes_a(g), w->data->user, piece);
+    else
+        weft_gemm_gather(g->kernel, piece.data, piece.row, w->a + row * w->l->a_row + depth * w->l->a_col, w->l->a_row,
+                         w->l->a_col, piece.rows, piece.columns);
 }
 
 /* Copies columns [column, column_end) of B for a block of k to panels of `k` rows; of a packed B of smaller elements,
- * converts them. */
+ * converts them; or makes them. */
 static void pack_block(const struct work *w, int64_t column, int64_t column_end, int64_t depth, int64_t k)
 {
     const struct weft_gemm *g = w->gemm;
     const int64_t whole = g->kernel->columns;
-    weft_gemm_hook *const hook = g->swapped ? g->prologue_a : g->prologue_b;
+    weft_gemm_hook *const hook = weft_gemm_makes_b(g);
     for (int64_t j = column; j < column_end; j += whole) {
         float *const panel = w->block + (j - column) * k;
         const int64_t columns = smaller(whole, column_end - j);
@@ -192,9 +192,10 @@ static void pack_block(const struct work *w, int64_t column, int64_t column_end,
             weft_gemm_widen(g, panel, weft_gemm_small_at(g, w->b, j * w->l->k + depth * whole), k * whole);
             continue;
         }
-        weft_gemm_gather(g->kernel, panel, whole, w->b + depth * w->l->b_row + j * w->l->b_col, w->l->b_row,
-                         w->l->b_col, k, columns);
-        if (hook)
+        if (!hook)
+            weft_gemm_gather(g->kernel, panel, whole, w->b + depth * w->l->b_row + j * w->l->b_col, w->l->b_row,
+                             w->l->b_col, k, columns);
+        else
             weft_gemm_call_hook(g, hook, w->data->user,
                                 (struct weft_gemm_piece){.data = panel, .row = whole, .column = 1, .rows = k,
                                                          .columns = columns, .batch = w->batch, .first_row = depth,
@@ -262,7 +263,7 @@ static void run_block(const struct work *w, int64_t tile, int64_t column, int64_
                                    : l->b_panels ? w->b + j * l->k + depth * whole
                                                  : w->b + depth * l->b_row + j * l->b_col;
             const struct weft_prefetch next = panel_prefetch(w, t_end, j, column, column_end, depth, k);
-            run_panel(w, t, t_end, a, w->band ? k + WEFT_GEMM_PAD : l->a_row, b,
+            run_panel(w, t, t_end, a, w->band ? weft_gemm_band_row(l) : l->a_row, b,
                       w->block || l->b_panels ? whole : l->b_row, &next, j, depth, k);
             const int64_t j_end = smaller(j + whole, column_end), rows = row_of(w, t_end) - row;
             if (hand && wide && (j_end == column_end || (j_end - handed) * rows >= WEFT_HANDED_RESULTS)) {

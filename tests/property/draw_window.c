@@ -18,13 +18,34 @@ static int accumulator(struct weft_maker *m, int dtype, struct weft_attr *ret)
     return 1;
 }
 
+/* Up to three elementwise ops upon a value: what groups put in front of contractions and windows, or behind windows. */
+static weft_val draw_chain(struct weft_maker *m, weft_val v, unsigned families)
+{
+    static const int ops[] = {WEFT_OP_relu, WEFT_OP_neg, WEFT_OP_mul, WEFT_OP_add, WEFT_OP_cast};
+    for (unsigned more = weft_draw(m, 4); more > 0; more--) {
+        const int op = ops[weft_draw(m, 5)];
+        struct weft_type type = *weft_drawn_type(m, v);
+        const bool two = op == WEFT_OP_mul || op == WEFT_OP_add, turned = two && weft_draw(m, 2);
+        const weft_val other = two ? weft_obtain(m, &type) : WEFT_NO_VALUE;
+        const weft_val operand[] = {turned ? other : v, turned ? v : other};
+        if (op == WEFT_OP_cast)
+            type.dtype = (uint8_t)weft_draw_dtype(m, families);
+        const weft_val next = weft_draw_made(m, weft_emit(m, op, 1u + two, operand, 0, NULL,
+                                                          op == WEFT_OP_cast ? &type : NULL));
+        v = next.id ? next : v;
+    }
+    return v;
+}
+
 void weft_draw_matmul(struct weft_maker *m, int op)
 {
     if (weft_draw(m, 60) == 59) {
         weft_draw_quantised(m);
         return;
     }
-    const weft_val a = weft_draw_value(m, WEFT_DRAW_NUMERIC, 2, 4);
+    weft_val a = weft_draw_value(m, WEFT_DRAW_NUMERIC, 2, 4);
+    if (weft_draw(m, 3) == 2)
+        a = draw_chain(m, a, WEFT_DRAW_NUMERIC);
     struct weft_type type = *weft_drawn_type(m, a);
     const int rank = type.rank, trans_a = (int)weft_draw(m, 2), trans_b = (int)weft_draw(m, 2);
     const weft_dim k = type.extent[rank - 1 - trans_a];
@@ -76,39 +97,23 @@ void weft_draw_conv(struct weft_maker *m, int op)
     const bool transposed = op == WEFT_OP_conv_transpose;
     const int rank = ranks[weft_draw(m, 4)];
     const unsigned spatial = (unsigned)rank - 2;
+    const bool point = weft_draw(m, 4) == 3; /* a product, most often */
     const int64_t groups = 1 + (weft_draw(m, 3) == 2), in = 1 + weft_draw(m, 4), out = 1 + weft_draw(m, 9);
-    const weft_val x = image(m, WEFT_DRAW_NUMERIC, rank, weft_dim_of(in * groups));
+    weft_val x = image(m, WEFT_DRAW_NUMERIC, rank, weft_dim_of(in * groups));
+    if (weft_draw(m, point ? 2 : 8) == 1)
+        x = draw_chain(m, x, WEFT_DRAW_NUMERIC);
     struct weft_type type = {.dtype = weft_drawn_type(m, x)->dtype, .rank = (uint8_t)rank};
     type.extent[0] = weft_dim_of(transposed ? in * groups : out * groups);
     type.extent[1] = weft_dim_of(transposed ? out : in);
     for (int i = 2; i < rank; i++)
-        type.extent[i] = small(m);
+        type.extent[i] = point ? weft_dim_of(1) : small(m);
     struct weft_attr attr[WEFT_MOST_ATTRS];
-    unsigned attrs = window_attrs(m, spatial, attr);
+    unsigned attrs = point ? 0 : window_attrs(m, spatial, attr);
     attr[attrs++] = weft_attr_of_int(WEFT_ATTR_groups, groups);
     attrs += (unsigned)accumulator(m, type.dtype, &attr[attrs]);
     if (transposed && weft_draw(m, 2))
         attr[attrs++] = list_of(m, WEFT_ATTR_out_pad, spatial, 0, 2);
     weft_draw_finished(m, weft_emit(m, op, 2, (const weft_val[]){x, weft_obtain(m, &type)}, attrs, attr, NULL));
-}
-
-/* Up to three elementwise ops upon a value: what groups put in front of windows, or behind them. */
-static weft_val draw_chain(struct weft_maker *m, weft_val v, unsigned families)
-{
-    static const int ops[] = {WEFT_OP_relu, WEFT_OP_neg, WEFT_OP_mul, WEFT_OP_add, WEFT_OP_cast};
-    for (unsigned more = weft_draw(m, 4); more > 0; more--) {
-        const int op = ops[weft_draw(m, 5)];
-        struct weft_type type = *weft_drawn_type(m, v);
-        const bool two = op == WEFT_OP_mul || op == WEFT_OP_add, turned = two && weft_draw(m, 2);
-        const weft_val other = two ? weft_obtain(m, &type) : WEFT_NO_VALUE;
-        const weft_val operand[] = {turned ? other : v, turned ? v : other};
-        if (op == WEFT_OP_cast)
-            type.dtype = (uint8_t)weft_draw_dtype(m, families);
-        const weft_val next = weft_draw_made(m, weft_emit(m, op, 1u + two, operand, 0, NULL,
-                                                          op == WEFT_OP_cast ? &type : NULL));
-        v = next.id ? next : v;
-    }
-    return v;
 }
 
 void weft_draw_pool(struct weft_maker *m, int op)
