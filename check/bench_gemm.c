@@ -4,7 +4,8 @@
  * m, k, n, batch; ta, tb: the operand lies transposed (A as k x m, B as n x k); b=const: B is a constant, packed before
  * the clock runs (one for all products of a batch); gap: elements between the lines of all three matrices; relu=clamp
  * or hook: a bias for each column, and a relu in the kernel or by an epilogue, whose peer is our product, then both in
- * one pass over C. */
+ * one pass over C; front=mul: A is the product of two arrays by numbers, made by a prologue, whose peer is a pass that
+ * stores A, and then our product. */
 #include "check/bench_peers.h"
 
 #include <math.h>
@@ -20,6 +21,7 @@ static const struct weft_case_key keys[] = {
     [BENCH_B] = {.name = "b", .most = 1, .words = "plain const"},
     [BENCH_GAP] = {.name = "gap", .most = 1},
     [BENCH_RELU] = {.name = "relu", .most = 1, .words = "no clamp hook"},
+    [BENCH_FRONT] = {.name = "front", .most = 1, .words = "no mul"},
     {0},
 };
 
@@ -27,6 +29,8 @@ static const char *problem_with(const struct weft_case *c)
 {
     if (c->value[BENCH_RELU][0] && c->value[BENCH_BATCH][0] > 1)
         return "a bias and a relu are for one product";
+    if (c->value[BENCH_FRONT][0] && (c->value[BENCH_BATCH][0] > 1 || c->value[BENCH_TA][0]))
+        return "what is made is the A of one product, not transposed";
     return c->value[BENCH_B][0] && c->value[BENCH_BATCH][0] > 1 ? "a constant B is one matrix: no batch" : NULL;
 }
 
@@ -52,10 +56,10 @@ static void set(struct weft_bench *bench, const struct weft_case *c, struct weft
     *ret = (struct weft_problem){
         .c = c,
         .flops = 2 * batch * (double)g.m * (double)g.k * (double)g.n,
-        .read = 4 * batch * (double)(g.m * g.k + g.k * g.n),
+        .read = 4 * batch * (double)((c->value[BENCH_FRONT][0] ? 2 : 1) * g.m * g.k + g.k * g.n),
         .written = 4 * batch * (double)(g.m * g.n),
         .in = {weft_bench_floats(bench, g.a_size * g.batch), weft_bench_floats(bench, g.b_size * g.batch),
-               weft_bench_floats(bench, g.n)},
+               weft_bench_floats(bench, g.n), c->value[BENCH_FRONT][0] ? weft_bench_floats(bench, g.a_size) : NULL},
         .out = weft_bench_alloc(bench, (size_t)(g.c_size * g.batch) * sizeof(float)),
         .out_bytes = (size_t)(g.c_size * g.batch) * sizeof(float),
     };
@@ -67,9 +71,28 @@ struct ours {
     const float *a, *b, *bias;
     char *scratch;
     void *shared;
-    bool apart;              /* bias and relu in a pass of their own */
-    weft_strip_fn add, relu; /* the kernels of the runtime */
+    bool apart;              /* bias and relu, or what makes A, in a pass of their own */
+    weft_strip_fn add, relu, mul; /* the kernels of the runtime */
+    const float *gate;       /* what A is multiplied by, or NULL */
+    float *made;             /* by a pass */
 };
+
+/* Rows [row, row + rows) and columns [column, column + columns) of A, to to[i·to_row + j]. */
+static void multiply(const struct ours *t, float *to, int64_t to_row, int64_t row, int64_t rows, int64_t column,
+                     int64_t columns)
+{
+    struct weft_strip_args args = {.n = columns, .stride = {1, 1, 1}};
+    for (int64_t i = 0; i < rows; i++) {
+        args.out = to + i * to_row;
+        args.in[0] = t->a + (row + i) * t->gemm.a_row + column;
+        args.in[1] = t->gate + (row + i) * t->gemm.a_row + column;
+        t->mul(&args);
+    }
+}
+static void multiply_hook(void *user, const struct weft_gemm_piece *p)
+{
+    multiply(user, p->data, p->row, p->first_row, p->rows, p->first_column, p->columns);
+}
 
 /* `bias` of the piece's first column, or NULL. */
 static void relu(const struct ours *t, float *c, int64_t c_row, int64_t rows, int64_t columns, const float *bias)
@@ -92,11 +115,13 @@ static void relu_hook(void *user, const struct weft_gemm_piece *p)
 static void run(void *user, int part, int parts)
 {
     const struct ours *const t = user;
-    const struct weft_gemm_data data = {.c = t->c, .a = t->a, .b = t->b, .bias = t->apart ? NULL : t->bias,
+    if (t->made)
+        multiply(t, t->made, t->gemm.a_row, 0, t->gemm.m, 0, t->gemm.k);
+    const struct weft_gemm_data data = {.c = t->c, .a = t->made ? t->made : t->a, .b = t->b, .bias = t->apart ? NULL : t->bias,
                                         .user = user, .shared = t->shared,
                                         .scratch = t->scratch + (size_t)part * t->gemm.scratch};
     weft_gemm_run(&t->gemm, &data, part, parts);
-    if (t->apart)
+    if (t->apart && t->bias)
         relu(t, t->c, t->gemm.c_row, t->gemm.m, t->gemm.n, t->bias);
 }
 
@@ -118,6 +143,10 @@ static void make(struct weft_bench *bench, const struct weft_problem *problem, u
     if (!apart && finishes == 1)
         t->gemm.clamp = (struct weft_clamp){true, 0, INFINITY, 0.0f};
     t->gemm.epilogue = !apart && finishes == 2 ? relu_hook : NULL;
+    t->mul = weft_strip_find("mul", WEFT_K_F32, WEFT_K_F32, cpu)->fn;
+    t->gate = problem->in[3];
+    t->gemm.prologue_a = t->gate && !apart ? multiply_hook : NULL;
+    t->made = t->gate && apart ? weft_bench_alloc(bench, (size_t)g.a_size * sizeof(float)) : NULL;
     weft_gemm_prepare(&t->gemm, workers);
     t->a = problem->in[0], t->b = problem->in[1], t->c = problem->out;
     if (g.constant) {
@@ -137,10 +166,15 @@ static bool ours(struct weft_bench *bench, const struct weft_problem *problem, u
     return true;
 }
 
-/* One thread, since the pass begins where the product has ended. */
+static bool is_fused(const struct weft_problem *problem)
+{
+    return problem->c->value[BENCH_RELU][0] || problem->c->value[BENCH_FRONT][0];
+}
+
+/* One thread, since the pass begins where the product has ended, or the other way round. */
 static bool pass(struct weft_bench *bench, const struct weft_problem *problem, int threads, struct weft_contestant *ret)
 {
-    if (threads != 1 || !problem->c->value[BENCH_RELU][0])
+    if (threads != 1 || !is_fused(problem))
         return false;
     struct weft_cpu cpu;
     weft_cpu_detect(&cpu);
@@ -167,14 +201,14 @@ static void draw(struct weft_bench *bench, char *line, size_t bytes)
 static bool onednn(struct weft_bench *bench, const struct weft_problem *problem, int threads,
                    struct weft_contestant *ret)
 {
-    return !problem->c->value[BENCH_RELU][0] && bench_onednn_gemm(bench, problem, threads, ret);
+    return !is_fused(problem) && bench_onednn_gemm(bench, problem, threads, ret);
 }
 #endif
 #ifdef WITH_OPENBLAS
 static bool openblas(struct weft_bench *bench, const struct weft_problem *problem, int threads,
                      struct weft_contestant *ret)
 {
-    return !problem->c->value[BENCH_RELU][0] && bench_openblas_gemm(bench, problem, threads, ret);
+    return !is_fused(problem) && bench_openblas_gemm(bench, problem, threads, ret);
 }
 #endif
 

@@ -13,7 +13,8 @@ typedef bool bench_peer_fn(struct weft_bench *bench, const struct weft_problem *
 
 /* --- gemm: in[0] = A, in[1] = B, out = C -------------------------------------------------------------------------- */
 
-enum { BENCH_M, BENCH_K, BENCH_N, BENCH_BATCH, BENCH_TA, BENCH_TB, BENCH_B, BENCH_GAP, BENCH_RELU };
+enum { BENCH_M, BENCH_K, BENCH_N, BENCH_BATCH, BENCH_TA, BENCH_TB, BENCH_B, BENCH_GAP, BENCH_RELU,
+       BENCH_FRONT };
 
 struct bench_gemm {
     int64_t m, k, n, batch;

@@ -7,6 +7,7 @@
 enum { MOST_VISITS = 512, SMALL_BYTES = 64 << 10,
        NEAR = 64, MOST_BESIDE = 2, MOST_TOGETHER = 12 }; /* readers of a value go together up to so many nodes apart,
                                                            * with the last few, and up to so many nodes */
+enum { MADE_SHARE = 2 }; /* per cent that a prologue of a contraction is to gain: less is lost in what no price knows */
 
 /* --- ways around -------------------------------------------------------------------------------------------------- */
 
@@ -186,15 +187,17 @@ static const char *check(struct weft_grouping *g, uint32_t a, uint32_t b, uint32
     return why;
 }
 
-/* NULL, or why two clusters are no faster as one, said of *where, which becomes NO_VALUE if it is said of both. */
-static const char *weigh(struct weft_grouping *g, uint32_t a, uint32_t b, uint32_t count, weft_val *where)
+/* NULL, or why two clusters are not faster as one by more than `share` hundredths, said of *where, which becomes
+ * NO_VALUE if it is said of both. */
+static const char *weigh(struct weft_grouping *g, uint32_t a, uint32_t b, uint32_t count, int64_t share,
+                         weft_val *where)
 {
     struct weft_cluster one = {.node = g->list, .count = count};
     weft_group_price(g, &g->cluster[a]);
     weft_group_price(g, &g->cluster[b]);
     weft_group_price(g, &one);
     const int64_t apart = g->cluster[a].ps + g->cluster[b].ps;
-    if (one.why || one.ps < apart)
+    if (one.why || one.ps < apart - apart / 100 * share)
         return one.why;
     *where = WEFT_NO_VALUE;
     return weft_arena_format(g->graph->arena, "as one they would take %.3f us, as two %.3f us",
@@ -272,7 +275,7 @@ static bool try_join(struct weft_grouping *g, weft_node reader, weft_node other,
         return false;
     if (!why && (is.uneven || is.folds || is.shares || is.shares_made)) {
         where = weft_result(g->graph, reader, 0);
-        why = weigh(g, a, b, count, &where);
+        why = weigh(g, a, b, count, is.shares_made ? MADE_SHARE : 0, &where);
     }
     if (why)
         keep_refusal(g, reader, other, WEFT_NO_VALUE, where, why);
@@ -317,7 +320,7 @@ static void try_beside(struct weft_grouping *g, weft_val v, weft_node reader, we
     const char *why = check(g, a, b, count, &where, other, &is);
     if (!why) {
         where = weft_result(g->graph, reader, 0);
-        why = weigh(g, a, b, count, &where);
+        why = weigh(g, a, b, count, 0, &where);
     }
     if (!why)
         join(g, a, b, count);

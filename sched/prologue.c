@@ -226,7 +226,7 @@ struct weft_program *weft_prologue_bind(struct weft_bind *bind, const struct wef
 
 /* --- what it takes ------------------------------------------------------------------------------------------------ */
 
-enum { SOON = 4 };
+enum { SOON = 4, LINE_NS = 3 }; /* a short line (Zen 4, lines of 16 to 64) */
 
 /* A quarter of the prices, which are of passes that wait for every line (Zen 4: relu in front of windows, 0.8 M
  * elements, took 10 us more than its pass). */
@@ -254,11 +254,12 @@ static double read_ns(const struct weft_bind *bind)
     return ps * 1e-3 * weft_prices_of(bind->target)->threads;
 }
 
-double weft_prologue_ns(const struct weft_bind *bind, const struct weft_program *program, double made, double pieces)
+double weft_prologue_ns(const struct weft_bind *bind, const struct weft_program *program, double made, double pieces,
+                        double lines)
 {
     const struct weft_tensor operand = weft_prologue_operand(bind);
     return made * (weft_program_arithmetic_ns(program) + read_ns(bind)) + weft_program_pieces_ns(program, pieces) +
-           weft_prologue_near_ns(bind, made * weft_tensor_elements(&operand));
+           lines * LINE_NS + weft_prologue_near_ns(bind, made * weft_tensor_elements(&operand));
 }
 
 /* --- running ------------------------------------------------------------------------------------------------------ */

@@ -69,8 +69,9 @@ struct weft_program *weft_prologue_bind(struct weft_bind *bind, const struct wef
 /* Operand 0 of a contraction, whether it is in memory or made; of what is made strides do not count. */
 struct weft_tensor weft_prologue_operand(const struct weft_bind *bind);
 /* What the program of a contraction takes on one worker, if each element is made so many times by all parts together,
- * in so many pieces. */
-double weft_prologue_ns(const struct weft_bind *bind, const struct weft_program *program, double made, double pieces);
+ * in so many pieces, which have so many rows together. */
+double weft_prologue_ns(const struct weft_bind *bind, const struct weft_program *program, double made, double pieces,
+                        double lines);
 /* Of elements that are written to a cache of one worker and read there soon. */
 double weft_prologue_near_ns(const struct weft_bind *bind, double elements);
 

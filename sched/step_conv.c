@@ -2,6 +2,7 @@
 /* step_conv.c: convolutions of f32, and their adjoints; constant weights are packed as in step_gemm.c. */
 #include "kernels/conv/conv_fold.h"
 #include "kernels/conv/costs.h"
+#include "kernels/gemm/gemm_made.h"
 #include "sched/format.h"
 #include "sched/prologue.h"
 #include "sched/step.h"
@@ -165,6 +166,7 @@ enum { LINE = 64 };
 static void bind_prologue(struct weft_bind *bind, struct conv_step *s, const int8_t *order, int rows, int columns)
 {
     const struct weft_conv *const conv = &s->conv;
+    s->makes = NULL;
     if (!bind->step->prologue)
         return;
     struct weft_tensor operand = weft_prologue_operand(bind);
@@ -323,7 +325,7 @@ static void account_conv(const struct weft_bind *bind, const void *descriptor, s
     ret->overhead_ns = fold_ns(bind, descriptor) + weft_epilogue_ns(bind, program_conv(descriptor), 0);
     if (makes_conv(descriptor))
         ret->overhead_ns += weft_prologue_ns(bind, makes_conv(descriptor), weft_conv_made(conv),
-                                             weft_conv_made_pieces(conv));
+                                             weft_conv_made_pieces(conv), weft_conv_made_lines(conv));
 }
 
 static void run_conv(const void *descriptor, struct weft_call *call)

@@ -4,6 +4,7 @@
  * to loops that want another packing, the weights are read as they are. What a descriptor is filled from and which of
  * that may differ from size to size stand side by side here. */
 #include "kernels/gemm/gemm_bands.h"
+#include "kernels/gemm/gemm_made.h"
 #include "sched/alias.h"
 #include "sched/prologue.h"
 #include "sched/step.h"
@@ -373,7 +374,8 @@ static void account_gemm(const struct weft_bind *bind, const void *descriptor, s
     for (int i = 0; i < s->walked; i++)
         ret->count *= (double)s->extent[i];
     if (s->makes)
-        ret->overhead_ns += weft_prologue_ns(bind, s->makes, weft_gemm_made(g), weft_gemm_made_pieces(g));
+        ret->overhead_ns += weft_prologue_ns(bind, s->makes, weft_gemm_made(g), weft_gemm_made_pieces(g),
+                                             weft_gemm_made_lines(g));
 }
 
 /* Where a result is the sum of several chains, one is another way. */

@@ -7,6 +7,7 @@
 #include "kernels/conv/phases.h"
 #include "kernels/conv/transposed.h"
 #include "kernels/conv/winograd.h"
+#include "kernels/gemm/gemm_made.h"
 
 enum {
     PLANE_FLOATS = 6 << 10,    /* of a band of one plane: most of the first-level cache */
@@ -384,12 +385,22 @@ void weft_conv_made_strides(const struct weft_conv *conv, int64_t *ret_channel, 
         weft_gemm_made_strides(&conv->gemm, ret_channel, ret_pixel);
 }
 
+/* Products of one group. */
+static double products_of(const struct weft_conv *conv, const struct weft_conv_shape *s)
+{
+    return (double)((s->y_rows && conv->gemm.m <= s->line ? s->n : 1) * (s->pixels / s->line));
+}
+
 double weft_conv_made_pieces(const struct weft_conv *conv)
 {
     const struct weft_conv_shape s = weft_conv_shape(conv);
-    const int64_t images = s.y_rows && conv->gemm.m <= s.line ? s.n : 1;
-    return is_product(conv) ? (double)(images * (s.pixels / s.line)) * weft_gemm_made_pieces(&conv->gemm)
-                            : (double)(s.n * s.pixels);
+    return is_product(conv) ? products_of(conv, &s) * weft_gemm_made_pieces(&conv->gemm) : (double)(s.n * s.pixels);
+}
+
+double weft_conv_made_lines(const struct weft_conv *conv)
+{
+    const struct weft_conv_shape s = weft_conv_shape(conv);
+    return is_product(conv) ? products_of(conv, &s) * weft_gemm_made_lines(&conv->gemm) : (double)(s.n * s.pixels);
 }
 
 double weft_conv_made(const struct weft_conv *conv) { return is_product(conv) ? weft_gemm_made(&conv->gemm) : 1; }

@@ -269,6 +269,16 @@ static bool streams(const struct weft_gemm *g, const struct weft_gemm_loops *l)
     return l->n * l->k > STREAMED || (l->m <= 2 && l->n > STREAM_COLUMNS);
 }
 
+/* Terms of a block where A is in place. */
+static int64_t place_depth(const struct weft_gemm *g, const struct weft_gemm_loops *l)
+{
+    const int64_t near = PLACE_ROWS + 2 * g->kernel->columns;
+    return l->b_panels && g->kernel->columns == WEFT_GEMM_COLUMNS &&
+                   near * l->k > weft_gemm_within_cache(g, NEAR_FLOATS)
+               ? weft_gemm_within_cache(g, NEAR_BLOCK) / near
+               : weft_gemm_within_cache(g, g->kernel->depth);
+}
+
 static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
 {
     const struct weft_gemm_kernel *kernel = g->kernel;
@@ -297,8 +307,10 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     } else if (l->expands && !makes_band) {
         l->mc = l->pack_a ? BAND_ROWS : place_rows(g, l);
         l->kc = EXPANDED / kernel->columns;
-    } else if (makes_band) {
-        l->mc = BAND_ROWS, l->kc = weft_gemm_within_cache(g, smaller(kernel->depth, BAND_DEPTH));
+    } else if (makes_band) { /* as in place, but for a band as large as a copied one at most */
+        const int64_t band = weft_gemm_within_cache(g, BAND_ROWS * BAND_DEPTH);
+        l->kc = place_depth(g, l);
+        l->mc = smaller(place_rows(g, l), larger(l->rows, band / larger(1, smaller(l->k, l->kc))));
         l->nc = l->pack_b ? BAND_COLUMNS : l->n;
     } else if (few && !l->b_panels && !l->pack_b && streams(g, l)) {
         l->kc = kernel->columns == WEFT_GEMM_COLUMNS ? STREAMS : NARROW_STREAMS;
@@ -308,9 +320,7 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
         l->mc = BAND_ROWS, l->kc = weft_gemm_within_cache(g, smaller(kernel->depth, BAND_DEPTH));
         l->nc = l->pack_b ? BAND_COLUMNS : l->n;
     } else {
-        const int64_t near = PLACE_ROWS + 2 * kernel->columns;
-        if (l->b_panels && kernel->columns == WEFT_GEMM_COLUMNS && near * l->k > weft_gemm_within_cache(g, NEAR_FLOATS))
-            l->kc = weft_gemm_within_cache(g, NEAR_BLOCK) / near;
+        l->kc = place_depth(g, l);
         l->mc = l->k > SHORT_K || l->pack_b ? place_rows(g, l)
                 : flat_far                  ? weft_gemm_within_cache(g, FETCH_FLOATS) / larger(1, l->k)
                                             : l->rows;

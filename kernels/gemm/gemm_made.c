@@ -9,6 +9,7 @@
  *                    part
  *
  * A and B are what the loops call so: exchanged where the product is computed as its transpose. */
+#include "kernels/gemm/gemm_made.h"
 #include "kernels/gemm/gemm.h"
 
 void weft_gemm_run_made(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],
@@ -52,6 +53,18 @@ double weft_gemm_made(const struct weft_gemm *gemm)
     return (double)l->cut[2] * (double)(l->made || l->nc <= 0 ? 1 : weft_pieces(columns < l->n ? columns : l->n, l->nc));
 }
 
+/* A row of a piece is a line, unless it goes on as the next one. */
+double weft_gemm_made_lines(const struct weft_gemm *gemm)
+{
+    const struct weft_gemm_loops *const l = &gemm->loops;
+    const double made = weft_gemm_made(gemm) * (double)gemm->batch;
+    if (!gemm->kernel->code->transpose)
+        return made * (double)(gemm->prologue_b ? l->n * l->k : l->m);
+    if (weft_gemm_makes_b(gemm))
+        return made * (double)l->k * (double)weft_pieces(l->n, gemm->kernel->columns);
+    return made * (double)l->m * (double)(l->made ? 1 : weft_pieces(l->k, l->kc > 0 ? l->kc : 1));
+}
+
 double weft_gemm_made_pieces(const struct weft_gemm *gemm)
 {
     const struct weft_gemm_loops *const l = &gemm->loops;
@@ -62,5 +75,5 @@ double weft_gemm_made_pieces(const struct weft_gemm *gemm)
         return made;
     const int64_t each = weft_gemm_makes_a(gemm) ? l->band * l->rows : gemm->kernel->columns;
     const int64_t all = weft_gemm_makes_a(gemm) ? l->m : l->n;
-    return made * (double)weft_pieces(l->k, l->kc) * (double)weft_pieces(all, each > 0 ? each : 1);
+    return made * (double)weft_pieces(l->k, l->kc > 0 ? l->kc : 1) * (double)weft_pieces(all, each > 0 ? each : 1);
 }
