@@ -448,20 +448,6 @@ static const char *name_gemm(const void *descriptor, const struct weft_step *ste
 /* So much of a matrix is packed at a time: what its file takes in memory meanwhile is given back behind. */
 #define PACK_BYTES ((size_t)8 << 20)
 
-uint8_t weft_step_numbers(const struct weft_graph *g, weft_val v, uint32_t cpu)
-{
-    while (weft_is_moved(g, weft_def(g, v)))
-        v = weft_operand(g, weft_def(g, v), 0);
-    struct weft_constant *const constant = g->node[weft_def(g, v).id].constant;
-    const void *const data = constant && weft_type_of(g, v)->dtype == WEFT_F32 ? weft_const_data(g, v) : NULL;
-    uint8_t numbers = constant ? atomic_load_explicit(&constant->numbers, memory_order_relaxed) : 0;
-    if (numbers || !data)
-        return numbers ? numbers : WEFT_K_F32;
-    numbers = weft_smallest_dtype(cpu, data, weft_dim_value(weft_type_elements(g->dims, weft_type_of(g, v))));
-    atomic_store_explicit(&constant->numbers, numbers, memory_order_relaxed);
-    return numbers;
-}
-
 /* Weights of f32 that are all numbers of a smaller type, as those of a 16-bit model are behind casts, and those of a
  * quantised one before they are scaled, are packed as such if few rows are multiplied. */
 static bool plan_gemm_pack(const struct weft_bind *bind, struct weft_step_pack *ret)
@@ -501,7 +487,6 @@ static void write_gemm_pack(const struct weft_step_pack *how, float *to, const w
 
 const struct weft_step_kind weft_step_gemm = {
     .name = "gemm", .traits = WEFT_STEP_STRIDED | WEFT_STEP_FINISHES, .bytes = bytes_gemm,
-    .program = program_gemm, .makes = makes_gemm, .bind = bind_gemm, .run = run_gemm, .reads_first = first_of_gemm, .kernel = name_gemm,
-    .cpu = cpu_gemm, .account = account_gemm,
-    .forms = forms_gemm,
+    .program = program_gemm, .makes = makes_gemm, .bind = bind_gemm, .run = run_gemm,
+    .reads_first = first_of_gemm, .kernel = name_gemm, .cpu = cpu_gemm, .account = account_gemm, .forms = forms_gemm,
     .plan_pack = plan_gemm_pack, .write_pack = write_gemm_pack};

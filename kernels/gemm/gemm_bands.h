@@ -21,6 +21,11 @@ int32_t weft_gemm_bands(const struct weft_gemm *gemm);
 int32_t weft_gemm_band_of(const struct weft_gemm *gemm, int part);
 struct weft_gemm_band weft_gemm_band(const struct weft_gemm *gemm, int32_t band);
 
+/* Of the loops that weft_gemm_prepare has chosen: is a pack of smaller elements read as it is; how much of a panel the
+ * last one is. */
+bool weft_gemm_reads_small(const struct weft_gemm *gemm, const struct weft_gemm_loops *loops);
+double weft_gemm_last_panel(const struct weft_gemm *gemm);
+
 /* While a product is prepared: has a part enough results in a band for a call of the epilogue, if there is one? Fewer
  * wait for those of the next bands. */
 bool weft_gemm_hands_bands(const struct weft_gemm *gemm);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_stored.c: plans in files (plan/stored.h): found by all that decides them, the same as planned anew, and no matter
- * what is wrong with a file, there is a plan. */
+/* test_stored.c: plans in files (plan/stored.h): found by all that decides them, the same as planned anew, and no
+ * matter what is wrong with a file, there is a plan. */
 #include "plan_support.h"
 
 #include <dirent.h>
@@ -250,7 +250,8 @@ static void constants_of_the_caller(void **state)
     const struct weft_known_constant known[] = {
         {.id = "000000000000000000000000000000ab", .data = w, .bytes = sizeof w, .release = give_back,
          .user = &released},
-        {.id = "000000000000000000000000000000ac", .data = w, .bytes = sizeof w, .release = give_back, .user = &unused}};
+        {.id = "000000000000000000000000000000ac", .data = w, .bytes = sizeof w, .release = give_back,
+         .user = &unused}};
     struct weft_load_options options = {.size = sizeof options, .constants = known, .constant_count = 2};
     struct weft_context *const context = open_context(1);
     struct weft_graph *graph = NULL;
