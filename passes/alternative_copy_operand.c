@@ -11,6 +11,14 @@
 #include "passes/passes.h"
 #include "sched/step.h"
 
+/* A constant, or views and copies of one? */
+static bool is_constant(const struct weft_graph *g, weft_val v)
+{
+    while (weft_def(g, v).id && (weft_is_view(g, weft_def(g, v)) || weft_def_opcode(g, v) == WEFT_OP_relayout))
+        v = weft_operand(g, weft_def(g, v), 0);
+    return weft_is_const(g, v);
+}
+
 /* The operand that is not row-major, or 2: none. */
 static unsigned find_bad(const struct weft_graph *g, weft_node n)
 {
@@ -19,7 +27,7 @@ static unsigned find_bad(const struct weft_graph *g, weft_node n)
         const struct weft_layout layout = weft_layout_of(g, v);
         const weft_node def = weft_def(g, v);
         const bool is_copy = def.id && weft_opcode_of(g, def) == WEFT_OP_relayout;
-        if (!weft_is_const(g, v) && !is_copy && layout.kind == WEFT_STORED && !weft_layout_is_row_major(&layout))
+        if (!is_constant(g, v) && !is_copy && layout.kind == WEFT_STORED && !weft_layout_is_row_major(&layout))
             return i;
     }
     return 2;
