@@ -8,7 +8,7 @@
  *     head                  hash of all that follows, sizes
  *     entries               constants by the hash of their elements, and packs by number
  *     text                  the planned graph (ir/FORMAT.md); constants of more than a few elements by their hash
- *     elements              of constants that passes computed and that runs read; of packs that are too small for a file
+ *     elements              of constants that passes computed and that runs read; of packs too small for a file
  *
  * The key is of all that decides a plan: the library's file, the graph with the elements of its constants, the CPU, its
  * caches, threads, prices and options. So elements that the graph has are not in the file, and not those that kernels

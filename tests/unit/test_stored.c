@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_stored.c: plans in files (plan/stored.h): found by all that decides them, the same as planned anew, and no
- * matter what is wrong with a file, there is a plan. */
+/* test_stored.c: plans in files (plan/stored.h): found by all that decides them, the same as planned anew, and whatever
+ * is wrong with a file, there is a plan. */
 #include "plan_support.h"
 
 #include <dirent.h>

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch's cache of AOTAutograd: a later process with an equal graph of dynamo's neither traces nor translates it.
+"""torch's cache of AOTAutograd: for a graph that dynamo has traced before, a later process runs neither AOTAutograd nor
+the translation.
 
 All of torch's that is private is here, and tried before it is used: where something differs, graphs are compiled
 without this cache, and the report says why. The key is torch's (dynamo's graph, sizes and strides of arguments,
@@ -123,6 +124,8 @@ def serialized(graphs) -> bytes:
         graphs.report.aot = f"off: the graph holds {constants} bytes of constants"
         raise BypassAOTAutogradCache("weft: " + graphs.report.aot)
     made = pickle.dumps(stored)
+    if not graphs.frozen:  # nothing is left to be compiled
+        graphs.gm = graphs.model = None
     graphs.report.aot = "miss, stored"
     return made
 

@@ -23,8 +23,8 @@ MOST_CHANGES = 3
 
 def frozen_arguments(model: torch.fx.GraphModule, arguments: int,
                      known: Sequence[int] | None = None) -> dict[int, torch.Tensor]:
-    """Arguments of AOTAutograd's graph, which has so many, that are parameters or buffers of modules, with their tensors;
-    or those that are ``known`` to be, from another process that traced an equal graph.
+    """Arguments of AOTAutograd's graph, which has so many, that are parameters or buffers of modules, with their
+    tensors; or those that are ``known`` to be, from another process that traced an equal graph.
 
     torch's prepare_freezing does this with settings for the whole process; here it is read off what the tracing
     context knows already. Nothing is frozen where arguments were merged or split, so that positions mean nothing."""

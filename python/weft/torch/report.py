@@ -50,7 +50,8 @@ class Report:
         lines += [f"  eager: {op} ({count}): {self.reasons.get(op, 'a small piece between others')}"
                   for op, count in sorted(self.eager.items())]
         lines += [f"  plan {i}: {p.nodes} ops, {p.frozen} frozen weights, translated in {p.translate_s:.2f} s, "
-                  f"compiled in {p.compile_s:.2f} s, called from {p.call}, cache: {p.cache}" for i, p in enumerate(self.pieces)]
+                  f"compiled in {p.compile_s:.2f} s, called from {p.call}, "
+                  f"cache: {p.cache}" for i, p in enumerate(self.pieces)]
         return "\n".join(lines)
 
 
