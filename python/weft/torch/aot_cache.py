@@ -113,21 +113,29 @@ def load(stored: bytes):
 
 
 def serialized(graphs) -> bytes:
+    """Raises what torch takes for a graph that is not to be cached; the report says why."""
     from torch._functorch._aot_autograd.autograd_cache import BypassAOTAutogradCache
 
-    stored = graphs.stored()
-    if stored is None:
-        graphs.report.aot = "off: a part of the graph runs in eager"
-        raise BypassAOTAutogradCache("weft: " + graphs.report.aot)
-    constants = sum(t.nbytes for p in stored.programs.values() for t in p.elements.values())
-    if constants > MOST_BYTES:
-        graphs.report.aot = f"off: the graph holds {constants} bytes of constants"
-        raise BypassAOTAutogradCache("weft: " + graphs.report.aot)
-    made = pickle.dumps(stored)
+    try:
+        with torch.utils._python_dispatch._disable_current_modes():  # torch is tracing, and constants are real
+            made = dumped(graphs)
+    except Exception as problem:  # noqa: BLE001 - the graph is compiled, and only not stored
+        graphs.report.aot = f"off: {problem}"
+        raise BypassAOTAutogradCache(f"weft: {problem}") from problem
+    graphs.report.aot = "miss, stored"
     if not graphs.frozen:  # nothing is left to be compiled
         graphs.gm = graphs.model = None
-    graphs.report.aot = "miss, stored"
     return made
+
+
+def dumped(graphs) -> bytes:
+    stored = graphs.stored()
+    if stored is None:
+        raise LookupError("a part of the graph runs in eager")
+    constants = sum(t.nbytes for p in stored.programs.values() for t in p.elements.values())
+    if constants > MOST_BYTES:
+        raise LookupError(f"the graph holds {constants} bytes of constants")
+    return pickle.dumps(stored)
 
 
 @contextlib.contextmanager
