@@ -117,8 +117,8 @@ static void run(void *user, int part, int parts)
     const struct ours *const t = user;
     if (t->made)
         multiply(t, t->made, t->gemm.a_row, 0, t->gemm.m, 0, t->gemm.k);
-    const struct weft_gemm_data data = {.c = t->c, .a = t->made ? t->made : t->a, .b = t->b, .bias = t->apart ? NULL : t->bias,
-                                        .user = user, .shared = t->shared,
+    const struct weft_gemm_data data = {.c = t->c, .a = t->made ? t->made : t->a, .b = t->b,
+                                        .bias = t->apart ? NULL : t->bias, .user = user, .shared = t->shared,
                                         .scratch = t->scratch + (size_t)part * t->gemm.scratch};
     weft_gemm_run(&t->gemm, &data, part, parts);
     if (t->apart && t->bias)

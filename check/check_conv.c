@@ -4,7 +4,7 @@
  *
  * Cases are drawn until dispatch takes the kernel under test: one to three axes, groups, depthwise, dilation, stride,
  * padding that differs before and after, arrays in either order of channels and with gaps, weights packed or not, with
- * or without bias, residual, clamp, prologue and epilogue, which may fold pixels, 1 to 40 parts that run in reverse order.
+ * or without bias, residual, clamp, prologue and epilogue, which may fold pixels, 1 to 40 parts in reverse order.
  * The whole buffer of y is compared. */
 #include "check/check_conv_fold.h"
 #include "kernels/conv/winograd.h"
@@ -392,8 +392,8 @@ static void check_case(struct weft_check *check, struct weft_conv *v, const stru
         hooked.pixels *= v->out_extent[d];
     if (hooked.folds)
         check_conv_fold_open(check, v, &hooked.fold);
-    const struct weft_conv_data data = {.y = got, .x = v->prologue ? NULL : x, .w = weights, .bias = bias, .residual = residual,
-                                        .user = &hooked, .scratch = scratch};
+    const struct weft_conv_data data = {.y = got, .x = v->prologue ? NULL : x, .w = weights, .bias = bias,
+                                        .residual = residual, .user = &hooked, .scratch = scratch};
     for (int part = parts - 1; part >= 0; part--) {
         weft_conv_run(v, &data, part, parts);
         if (hooked.folds)

@@ -101,8 +101,8 @@ struct weft_gemm {
     struct weft_clamp clamp; /* after bias and residual */
     /* Hooks, or NULL. Of an operand with a prologue no memory is read: the hook gets pieces of it in scratch memory,
      * before they are multiplied, and fills them in; each element at least once, and once more for each part that
-     * shares its row or column (weft_gemm_made). The epilogue gets each finished piece of C once, from whichever part finished it: some
-     * thousands of results, as far as a part has them side by side. */
+     * shares its row or column (weft_gemm_made). The epilogue gets each finished piece of C once, from whichever part
+     * finished it: some thousands of results, as far as a part has them side by side. */
     weft_gemm_hook *prologue_a, *prologue_b, *epilogue;
     /* Options; 0 leaves them to prepare. */
     size_t cache;            /* bytes of second-level cache that blocks are made for; 0: 1 MiB */

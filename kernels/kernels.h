@@ -416,7 +416,7 @@ bool weft_sample_by_pixel(const struct weft_sample *sample);
 const char *weft_sample_name(const struct weft_sample *sample);
 uint32_t weft_sample_cpu(const struct weft_sample *sample);
 
-/* --- grad_weight/grad_weight.h: the gradient of a convolution's weights, f32 --------------------------------------- */
+/* --- grad_weight/grad_weight.h: the gradient of a convolution's weights, f32 -------------------------------------- */
 
 /* dw[o, c, t…] = sum over n, p… of dy[n, o, p…] · x[n, c, p·stride + t·dilation − pad…], where x is 0 outside of its
  * extents. Axes are depth, rows and columns; those that are missing have extents of 1. Strides are in elements: of x

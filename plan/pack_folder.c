@@ -103,7 +103,8 @@ static bool is_temporary(const char *name)
            name[4 + HASH_DIGITS] == '\0';
 }
 
-/* What all packs and plans take, and the name of the one that was mapped longest ago; removes what writers that died left. */
+/* What all packs and plans take, and the name of the one that was mapped longest ago; removes what writers that died
+ * left. */
 static uint64_t survey(const struct weft_pack_folder *folder, char oldest[NAME_BYTES])
 {
     uint64_t bytes = 0;

@@ -26,8 +26,8 @@
 
 struct weft_pack_folder;
 
-/* Opens the folder of this path, for the context, with this limit, or, if that is 0, WEFT_PACKS_BYTES. `from`: who named it, for messages. Errors: WEFT_ERR_ARGUMENT, with
- * what is wrong; WEFT_ERR_NOMEM. */
+/* Opens the folder of this path, for the context, with this limit, or, if that is 0, WEFT_PACKS_BYTES. `from`: who
+ * named it, for messages. Errors: WEFT_ERR_ARGUMENT, with what is wrong; WEFT_ERR_NOMEM. */
 int weft_pack_folder_open(struct weft_context *context, const char *path, uint64_t bytes, const char *from);
 /* NULL is fine. What is mapped stays so. */
 void weft_pack_folder_close(struct weft_context *context);

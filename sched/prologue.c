@@ -247,9 +247,9 @@ static double read_ns(const struct weft_bind *bind)
         double bytes = (double)weft_dtype_bits(tensor.dtype) / 8;
         for (int d = 0; d < tensor.rank; d++)
             bytes *= tensor.stride[d] != 0 || tensor.extent[d] == 0 ? (double)tensor.extent[d] : 1;
+        const enum weft_price level = weft_format_level(bind->target, WEFT_PRICE_read_private, (int64_t)bytes);
         if (form->array[i].use == WEFT_FORM_IN)
-            ps += bytes * weft_price_of(bind->target,
-                                        weft_format_level(bind->target, WEFT_PRICE_read_private, (int64_t)bytes)) * 1e-3;
+            ps += bytes * weft_price_of(bind->target, level) * 1e-3;
     }
     return ps * 1e-3 * weft_prices_of(bind->target)->threads;
 }

@@ -341,8 +341,9 @@ static void run_conv(const void *descriptor, struct weft_call *call)
     finishing.made_by = call->step;
     if (s->makes)
         weft_prologue_begin(&finishing.before, s->makes, s->makes_scratch, call);
-    const struct weft_conv_data data = {.y = weft_epilogue_data(call, s->aside), .x = s->makes ? NULL : call->in[0], .w = w,
-                                        .bias = weft_epilogue_bias(call), .residual = weft_epilogue_residual(call),
+    const struct weft_conv_data data = {.y = weft_epilogue_data(call, s->aside), .x = s->makes ? NULL : call->in[0],
+                                        .w = w, .bias = weft_epilogue_bias(call),
+                                        .residual = weft_epilogue_residual(call),
                                         .user = &finishing, .scratch = call->scratch};
     weft_conv_run(conv, &data, call->part, call->parts);
     if (conv->folds)
@@ -376,5 +377,6 @@ static void write_conv_pack(const struct weft_step_pack *how, float *to, const w
 
 const struct weft_step_kind weft_step_conv = {
     .name = "conv", .traits = WEFT_STEP_STRIDED | WEFT_STEP_FINISHES, .bytes = bytes_conv,
-    .program = program_conv, .makes = makes_conv, .bind = bind_conv, .run = run_conv, .kernel = name_conv, .cpu = cpu_conv,
+    .program = program_conv, .makes = makes_conv, .bind = bind_conv, .run = run_conv, .kernel = name_conv,
+    .cpu = cpu_conv,
     .account = account_conv, .forms = forms_conv, .plan_pack = plan_conv_pack, .write_pack = write_conv_pack};

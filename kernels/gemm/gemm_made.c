@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_made.c: operands that are made in scratch memory (weft_gemm.prologue_a, prologue_b).
  *
- *   many rows of A   a band of rows for a block of k is made where it would be copied to otherwise, once for all columns
- *                    of a part (gemm_tiles.c)
+ *   many rows of A   a band of rows for a block of k is made where it would be copied to otherwise, once for all
+ *                    columns of a part (gemm_tiles.c)
  *   few rows of A    all of a part's are made before its loops begin, which read them as if they were in place: so
  *                    panels of B may still be read one after the other to the end, in elements smaller than f32, too
  *   B                a block of k for a panel of columns is made where it would be copied to, once for all rows of a
@@ -50,7 +50,8 @@ double weft_gemm_made(const struct weft_gemm *gemm)
     if (!weft_gemm_makes_a(gemm))
         return l->cut[1];
     const int64_t columns = weft_pieces(l->units[2], l->cut[2] > 0 ? l->cut[2] : 1) * gemm->kernel->columns;
-    return (double)l->cut[2] * (double)(l->made || l->nc <= 0 ? 1 : weft_pieces(columns < l->n ? columns : l->n, l->nc));
+    const int64_t most = columns < l->n ? columns : l->n;
+    return (double)l->cut[2] * (double)(l->made || l->nc <= 0 ? 1 : weft_pieces(most, l->nc));
 }
 
 /* A row of a piece is a line, unless it goes on as the next one. */

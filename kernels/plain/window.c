@@ -280,7 +280,8 @@ static void index_f32(const struct weft_plain *plain, const struct weft_plain_da
     const struct weft_array *out = &plain->out[0], *x = &plain->in[0];
     const int last = out->rank - 1;
     const bool turned = plain->attr[MORE].integer[0] != 0;
-    const int64_t unit[3] = {turned ? 1 : w.in[1] * w.in[2], turned ? w.in[0] : w.in[2], turned ? w.in[0] * w.in[1] : 1};
+    const int64_t unit[3] = {turned ? 1 : w.in[1] * w.in[2], turned ? w.in[0] : w.in[2],
+                             turned ? w.in[0] * w.in[1] : 1};
     for (int64_t row = begin; row < end; row++) {
         int64_t index[WEFT_K_RANK], o[3] = {0, 0, 0};
         weft_array_index(out, last, row, index);
