@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_numbers.c: the smallest type that holds the elements of a constant. */
+#include "sched/alias.h"
 #include "sched/step.h"
 
 #include <stdatomic.h>
