@@ -275,8 +275,8 @@ double weft_prologue_ns(const struct weft_bind *bind, const struct weft_program 
 {
     const struct weft_tensor operand = weft_prologue_operand(bind);
     return made * (weft_program_arithmetic_ns(program) + read_ns(bind) + apart_ns(program)) +
-           weft_program_pieces_ns(program, pieces) +
-           lines * LINE_NS + weft_prologue_near_ns(bind, made * weft_tensor_elements(&operand));
+           weft_program_pieces_ns(program, pieces) + lines * LINE_NS +
+           weft_prologue_near_ns(bind, made * weft_tensor_elements(&operand));
 }
 
 /* --- running ------------------------------------------------------------------------------------------------------ */

@@ -325,7 +325,7 @@ static void flags_that_cannot_be_obeyed_are_refused(void **state)
     const struct {
         uint32_t flags;
         const char *says;
-    } wrong[] = {{0xffff, "0xff00"},
+    } wrong[] = {{0xffff, "0xfe00"},
                  {1u << 31, "0x80000000"},
                  {WEFT_COMPILE_NO_WINOGRAD | WEFT_COMPILE_WINOGRAD_4, "exclude each other"}};
     struct weft_context *context = open_context(1);

@@ -177,7 +177,7 @@ static void refused(void **state)
     } cases[] = {
         {"graph @t(%x: f32[2,16,40,40]) {\n  %a: f32[2,16,40,40] = relu %x\n"
          "  %p: f32[2,16,20,20] = max_pool %a kernel=[2 2] stride=[2 2]\n  return %p, %a\n}\n",
-         "%a is read by others than the window too, who would compute it again"},
+         "%a is read by others than the kernel too, who would compute it again"},
         {"graph @t(%x: f32[2,16,40,40]) {\n  %p: f32[2,16,40,40] = max_pool %x kernel=[3 3] pad=[1 1 1 1]\n"
          "  %y: f32[2,16,40,40] = relu %p\n  %q: f32[2,16,40,40] = mean_pool %y kernel=[3 3] pad=[1 1 1 1]\n"
          "  return %q\n}\n", "would be the second contraction or window"},
