@@ -70,8 +70,8 @@ def choose(arguments):
     for path in arguments.shapes or sorted((FOLDER / "shapes").glob("*.shapes")):
         for case in read_shapes(path):
             words = case.family, case.group, case.name
-            if case.flag("gap") or case.flag("relu"):  # libraries that read models have no arrays with gaps, nor
-                continue  # does a plan of one op end it with another
+            if any(case.flag(key) for key in ("gap", "relu", "front")):  # libraries that read models have no arrays
+                continue  # with gaps, nor does a plan of one op begin or end it with another
             if not arguments.words or any(fnmatch.fnmatchcase(w, p) for w in words for p in arguments.words):
                 yield case
 

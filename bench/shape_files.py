@@ -28,7 +28,7 @@ class Case:
         return key in self.keys
 
 
-WORDS = ("b", "w", "kind", "layout", "as", "relu")
+WORDS = ("b", "w", "kind", "layout", "as", "relu", "front")
 
 
 def read_value(key, text):

@@ -123,16 +123,8 @@ static void copy_into(struct weft_graph *to, const struct weft_graph *from)
     to->end = copy_note(to, from->end);
 }
 
-static void copy_tables(struct weft_graph *to, const struct weft_graph *from)
+static void copy_remarks(struct weft_graph *to, const struct weft_graph *from)
 {
-    to->dims = weft_dims_clone(to->arena, from->dims);
-    to->layout = weft_grow(to->arena, to->layout, &to->layout_capacity, from->layouts, sizeof *to->layout);
-    memcpy(to->layout, from->layout, from->layouts * sizeof *to->layout);
-    to->layouts = from->layouts;
-    to->layout_hash_size = from->layout_hash_size;
-    to->layout_hash = weft_new(to->arena, uint32_t, from->layout_hash_size);
-    if (from->layout_hash_size)
-        memcpy(to->layout_hash, from->layout_hash, from->layout_hash_size * sizeof *to->layout_hash);
     for (uint32_t i = 0; i < from->remarks; i++) {
         const struct weft_remark *remark = &from->remark[i];
         to->remark = weft_grow(to->arena, to->remark, &to->remark_capacity, to->remarks + 1, sizeof *to->remark);
@@ -143,6 +135,18 @@ static void copy_tables(struct weft_graph *to, const struct weft_graph *from)
             .reason = keep_text(to, remark->reason),
         };
     }
+}
+
+static void copy_tables(struct weft_graph *to, const struct weft_graph *from)
+{
+    to->dims = weft_dims_clone(to->arena, from->dims);
+    to->layout = weft_grow(to->arena, to->layout, &to->layout_capacity, from->layouts, sizeof *to->layout);
+    memcpy(to->layout, from->layout, from->layouts * sizeof *to->layout);
+    to->layouts = from->layouts;
+    to->layout_hash_size = from->layout_hash_size;
+    to->layout_hash = weft_new(to->arena, uint32_t, from->layout_hash_size);
+    if (from->layout_hash_size)
+        memcpy(to->layout_hash, from->layout_hash, from->layout_hash_size * sizeof *to->layout_hash);
     to->rewrites = from->rewrites;
     to->rewrite_limit = from->rewrite_limit;
     to->fixed_labels = from->fixed_labels;
@@ -154,6 +158,7 @@ void weft_graph_copy(const struct weft_graph *graph, struct weft_graph **ret_gra
     *ret_graph =
         weft_graph_new(graph->context, graph->name); /* the caller's at once: what follows may run out of memory */
     copy_tables(*ret_graph, graph);
+    copy_remarks(*ret_graph, graph);
     for (uint32_t i = 0; i < graph->scopes; i++)
         weft_note_scope(*ret_graph, graph->scope[i].node, graph->scope[i].path);
     copy_into(*ret_graph, graph);
@@ -169,7 +174,7 @@ static bool is_cut(const struct mapping *m, weft_val v)
 
 static void add_cut(struct mapping *m, weft_val v)
 {
-    weft_assert(m->cut);
+    weft_assert(m->source);
     const weft_val param = weft_add_param(m->to, NULL, weft_type_of(m->from, v));
     copy_value(m, v, param);
     m->to->value[param.id].is_mut = false;
@@ -216,22 +221,20 @@ static void copy_operand(struct mapping *m, weft_val v)
 }
 
 static struct mapping open_part(const struct weft_graph *graph, const bool *cut, struct weft_graph *part,
-                                weft_val *ret_source)
+                                weft_val *value, weft_val *ret_source)
 {
-    copy_tables(part, graph->root);
-    part->remarks = 0; /* they are about the whole */
+    copy_tables(part, graph->root); /* but no remarks: they are about the whole */
     part->file = keep_text(part, graph->root->file);
     return (struct mapping){.from = graph, .to = part, .cut = cut, .source = ret_source,
-                            .value = weft_new(&graph->root->scratch, weft_val, graph->values),
+                            .value = value,
                             .group = weft_new(&graph->root->scratch, uint32_t, graph->groups)};
 }
 
-void weft_graph_copy_nodes(const struct weft_graph *graph, const weft_node *node, uint32_t nodes,
+void weft_graph_copy_nodes(const struct weft_graph *graph, const weft_node *node, uint32_t nodes, weft_val *map,
                            struct weft_graph **ret_part, weft_val *ret_source)
 {
     *ret_part = weft_graph_new(graph->context, graph->name);
-    const bool *const cut = weft_new(&graph->root->scratch, bool, graph->values);
-    struct mapping m = open_part(graph, cut, *ret_part, ret_source);
+    struct mapping m = open_part(graph, NULL, *ret_part, map, ret_source);
     for (uint32_t i = 0; i < nodes; i++)
         for (unsigned k = 0; k < graph->node[node[i].id].operands; k++)
             copy_operand(&m, weft_operand(graph, node[i], k));
@@ -241,6 +244,12 @@ void weft_graph_copy_nodes(const struct weft_graph *graph, const weft_node *node
             weft_add_return(m.to, m.value[weft_result(graph, node[i], k).id], WEFT_NO_VALUE);
     }
     m.to->returned = true;
+    for (uint32_t i = 0; i < nodes; i++) {
+        for (unsigned k = 0; k < graph->node[node[i].id].operands; k++)
+            map[weft_operand(graph, node[i], k).id] = WEFT_NO_VALUE;
+        for (unsigned k = 0; k < graph->node[node[i].id].results; k++)
+            map[weft_result(graph, node[i], k).id] = WEFT_NO_VALUE;
+    }
 }
 
 void weft_graph_copy_part(const struct weft_graph *graph, const weft_val *wanted, uint32_t count,
@@ -253,7 +262,8 @@ void weft_graph_copy_between(const struct weft_graph *graph, const bool *cut, co
                              struct weft_graph **ret_part, weft_val *ret_source)
 {
     *ret_part = weft_graph_new(graph->context, graph->name);
-    struct mapping m = open_part(graph, cut, *ret_part, ret_source);
+    weft_val *const value = weft_new(&graph->root->scratch, weft_val, graph->values);
+    struct mapping m = open_part(graph, cut, *ret_part, value, ret_source);
     for (uint32_t i = 0; i < graph->bodies && cut; i++) {
         struct weft_graph *body = weft_graph_new_body(*ret_part, graph->body[i]->name);
         copy_into(body, graph->body[i]);

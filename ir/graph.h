@@ -250,9 +250,10 @@ void weft_graph_copy_part(const struct weft_graph *graph, const weft_val *wanted
 void weft_graph_copy_between(const struct weft_graph *graph, const bool *cut, const weft_val *wanted, uint32_t count,
                              struct weft_graph **ret_part, weft_val *ret_source);
 /* A new graph of these nodes alone, in this order, none of which has bodies or reads another: what they read is a copy
- * of a constant, or a parameter, once each (ret_source[i], of which there is one for each value of the graph, is what
- * parameter i was); it returns all their results. Layouts are those of the graph. */
-void weft_graph_copy_nodes(const struct weft_graph *graph, const weft_node *node, uint32_t nodes,
+ * of a constant, or a parameter, once each (ret_source[i], of which there is one for each operand, is what parameter i
+ * was); it returns all their results. Layouts are those of the graph. `map` has an element for each value of the graph,
+ * all none, and is left so: many small parts then take no time that grows with the graph. */
+void weft_graph_copy_nodes(const struct weft_graph *graph, const weft_node *node, uint32_t nodes, weft_val *map,
                            struct weft_graph **ret_part, weft_val *ret_source);
 /* inline.c: the other way round: copies the nodes of a graph, with their layouts, in front of a node of another, which
  * has the symbols of the first; `argument` are its parameters there. ret_result[i] is what it returns as result i. Why

@@ -49,6 +49,8 @@ struct choosing {
     struct weighed now, best;    /* being looked at; the best of the node so far, graph NULL: none */
     struct weft_graph *plain;    /* the trial of the nodes as they are */
     struct weft_graph *copy;     /* of a trial: on which groups are formed */
+    weft_val *map;               /* by value of the graph, none: for those who copy nodes into a trial */
+    uint32_t mapped;             /* how many values it has room for */
     bool has_data_sizes, failed, changed;
 };
 
@@ -135,9 +137,19 @@ static const char *collect(struct choosing *c, const struct weft_alternative *a,
 
 /* --- trials ------------------------------------------------------------------------------------------------------- */
 
-static void open_trial(struct choosing *c, struct weft_graph **ret_trial, weft_val *ret_source)
+/* In *ret_source: by parameter of the trial, the value of the graph. Takes no time that grows with the graph. */
+static void open_trial(struct choosing *c, struct weft_graph **ret_trial, weft_val **ret_source)
 {
-    weft_graph_copy_nodes(c->graph, c->now.node, c->now.nodes, ret_trial, ret_source);
+    struct weft_graph *const g = c->graph;
+    size_t operands = 1;
+    for (uint32_t i = 0; i < c->now.nodes; i++)
+        operands += g->node[c->now.node[i].id].operands;
+    *ret_source = weft_new(&g->root->scratch, weft_val, operands);
+    if (c->mapped < g->values) {
+        c->mapped = 2 * g->values;
+        c->map = weft_new(&g->root->scratch, weft_val, c->mapped);
+    }
+    weft_graph_copy_nodes(g, c->now.node, c->now.nodes, c->map, ret_trial, *ret_source);
     (*ret_trial)->rewrite_limit = -1; /* one decision, which the graph counts */
 }
 
@@ -296,8 +308,8 @@ static void compare(struct choosing *c, weft_val where)
 static bool find_plain(struct choosing *c, weft_val where)
 {
     const char *why = NULL;
-    weft_val *const source = weft_new(&c->graph->root->scratch, weft_val, c->graph->values);
-    open_trial(c, &c->plain, source);
+    weft_val *source;
+    open_trial(c, &c->plain, &source);
     c->now.plain_ps = price(c, c->plain, &why);
     drop(&c->plain);
     if (c->now.plain_ps < 0 && !c->now.is_forced)
@@ -320,8 +332,7 @@ static void weigh(struct choosing *c, const struct weft_alternative_entry *entry
         return;
     }
     w->is_forced = weft_alternative_is_forced(entry->name);
-    w->source = weft_new(&g->root->scratch, weft_val, g->values);
-    open_trial(c, &w->graph, w->source);
+    open_trial(c, &w->graph, &w->source);
     if (build(c, entry) && find_cost(c, &entry->given, where) && find_plain(c, where))
         compare(c, where);
     drop(&w->graph);
@@ -329,18 +340,18 @@ static void weigh(struct choosing *c, const struct weft_alternative_entry *entry
 
 /* --- taking it ---------------------------------------------------------------------------------------------------- */
 
-/* Kernels of what is new are recorded, as those of the old nodes were; messages point to where those came from. */
-static void settle(struct choosing *c, weft_node old, uint32_t first_new)
+/* Kernels of what is new are recorded, as those of the old nodes were. */
+static void settle(struct choosing *c, uint32_t first_new)
 {
     struct weft_graph *const g = c->graph;
     const struct weft_formats formats = {.graph = g, .target = c->target, .arena = g->arena};
     const int64_t *const symbols = weft_hint_symbols(g, g->arena);
     const struct weft_units units = weft_units_find(g, &g->root->scratch);
     for (uint32_t id = first_new; id < g->nodes; id++) {
+        if (g->node[id].dead || g->node[id].constant)
+            continue;
         const struct weft_unit *const unit = weft_unit_of(&units, (weft_node){.id = id});
-        g->node[id].name = g->node[old.id].name;
-        g->node[id].line = g->node[old.id].line;
-        if (!g->node[id].constant && !weft_is_view(g, unit->first))
+        if (!weft_is_view(g, unit->first))
             g->node[id].choices = weft_format_first_choice(&formats, symbols, unit);
     }
 }
@@ -364,7 +375,10 @@ static void take(struct choosing *c)
                        "predicted to take %.3f us, as it is %.3f us; %u node%s in the place of %u",
                        (double)w->ps * 1e-6, (double)w->plain_ps * 1e-6, w->graph->live_nodes,
                        w->graph->live_nodes == 1 ? "" : "s", w->nodes);
-    settle(c, w->node[0], first_new);
+    for (uint32_t id = first_new; id < g->nodes; id++) { /* messages point to where the old nodes came from */
+        g->node[id].name = g->node[w->node[0].id].name;
+        g->node[id].line = g->node[w->node[0].id].line;
+    }
     for (uint32_t i = 0, next = 0; i < w->nodes; i++) {
         for (unsigned k = 0; k < g->node[w->node[i].id].results; k++)
             weft_substitute(g, weft_result(g, w->node[i], k), result[next++]);
@@ -422,7 +436,10 @@ bool weft_pass_choose_alternatives(struct weft_graph *graph, const struct weft_t
         weft_out_of_memory(context);
     }
     context->on_nomem = &here;
+    const uint32_t first_new = graph->nodes;
     choose(kept);
+    if (kept->changed)
+        settle(kept, first_new);
     context->on_nomem = outer;
     if (kept->changed)
         weft_pass_dce(graph, target); /* constants that only the old nodes read */

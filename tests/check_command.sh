@@ -625,7 +625,7 @@ expect 0 '^  all: kernels=5 groups=0 ' \
     "$weft" opt constants.weft --print=stats --target=avx2 --constant-bytes 0 --no-fuse
 expect 2 'weft opt: --no-fuse goes with --print=plan, choices, c, stats or times, without --passes' \
     "$weft" opt constants.weft --no-fuse
-expect 0 '^fuse  *1  *0  *0  *[0-9.]*$' "$weft" opt constants.weft --print=times --target=avx2
+expect 0 '^fuse  *1  *1  *1  *[0-9.]*$' "$weft" opt constants.weft --print=times --target=avx2
 expect 0 '^cse  *1  *0  *0  *[0-9.]*$' "$weft" opt constants.weft --print=times --passes=cse
 expect 0 '^plan  *[0-9.]*$' "$weft" opt constants.weft --print=times --constant-bytes 0
 expect 0 'agrees' "$weft" bench constants.weft --constant-bytes 1M --seconds 0

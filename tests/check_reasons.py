@@ -20,7 +20,8 @@ NO_REASONS = {"… …", "… …: …", "group of … nodes: …", "not joined 
               "computed in the memory of …", "group of … nodes: as one … us, one by one … us",
               "part of the attention that computes …", "softmax(q * k') * v, whose scores need not be stored",
               "chunks of … rows: … KiB are not read again, chunks come to … KiB",
-              "by element", "sums of columns", "one chain", "lanes=… slices=…", "transposed convolution"}
+              "by element", "sums of columns", "one chain", "lanes=… slices=…", "transposed convolution",
+              "convolution gradient"}
 TOKEN = re.compile(r"/\*.*?\*/|//[^\n]*|#include[^\n]*|'(?:\\.|[^'\\])'|\"((?:\\.|[^\"\\])*)\"", re.S)
 
 

@@ -243,8 +243,8 @@ static inline const struct weft_gemm_kernel *weft_packing_kernel(const struct we
 int32_t weft_gemm_slices(const struct weft_gemm *gemm);
 int32_t weft_gemm_lanes(const struct weft_gemm *gemm);
 
-/* Scratch is a band of A and then a block of B, in floats. The rows of a band are an odd number of cache lines apart, so
- * that they do not share sets of the cache. */
+/* Scratch is a band of A and then a block of B, in floats. The rows of a band are an odd number of cache lines apart,
+ * so that they do not share sets of the cache. */
 static inline int64_t weft_gemm_band_row(const struct weft_gemm_loops *l)
 {
     return (((l->made ? l->k : l->kc) + 15) / 16 | 1) * 16;
