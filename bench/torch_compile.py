@@ -58,7 +58,8 @@ class Contest:
             self.result[peer] = self.step(function).detach().clone()
             self.first[peer] = time.perf_counter() - start
             self.call[peer], self.times[peer] = function, []
-            for _ in range((10 if peer == "weft" else 2) if training else 10):  # beyond the runs in which weft's groups are interpreted
+            # beyond the runs in which weft's groups are interpreted
+            for _ in range(2 if training and peer != "weft" else 10):
                 self.step(function)
 
     def step(self, function):
