@@ -4,10 +4,11 @@
 
 usage: torch_compile.py [--threads N] [--rounds N] [--peers eager,inductor] [--training] [--yardstick FOLDER] [MODEL...]
 
-A line a model: the least and the median time of a call in milliseconds, the time of the first call in seconds (dynamo,
-AOTAutograd and the backend, nothing cached), the largest error beside eager over the largest result, and each peer's
-median over weft's: above 1 weft is faster. `inductor` is max-autotune with freezing. With --training a call is a step,
-forward and backward, of the training models; the error is that of the gradients, in the norm of all together.
+A line a model: the median and the least time of a call in milliseconds, the time of the first call in seconds (dynamo,
+AOTAutograd and the backend, without weft's caches; TorchInductor has its own), the largest error beside eager over the
+largest result, and each peer's median over weft's: above 1 weft is faster. `inductor` is max-autotune with freezing.
+With --training a call is a step, forward and backward, of the training models; the error is that of the gradients, in
+the norm of all together.
 
 The package must be found (pip install ., or PYTHONPATH=python with WEFT_LIBRARY=build/libweft.so, where weft._fast is
 missing and calls are made from Python). Models come from `models.py` in the folder of the yardstick."""
@@ -39,7 +40,7 @@ def compiled(model, peer):
         return model
     if peer == "weft":
         from weft.torch.backend import weft
-        return torch.compile(model, backend=weft)
+        return torch.compile(model, backend=weft, options={"cache": False})
     from torch._inductor import config
     config.freezing = True
     return torch.compile(model, mode="max-autotune")

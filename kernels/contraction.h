@@ -157,11 +157,12 @@ void weft_gemm_pack(const struct weft_gemm *gemm, float *pack, const weft_loose_
  * after the other can give back what B's file takes in memory on the way. */
 void weft_gemm_pack_part(const struct weft_gemm *gemm, float *pack, const weft_loose_f32 *b, int part, int parts);
 /* After prepare, of the operand that has a prologue: elements from one of its rows to the next, and from one column to
- * the next, in every piece that the hook gets; how often each element is made, by all parts together, and in how
- * many pieces. */
+ * the next, in every piece that the hook gets; how often each element is made, by all parts together, in how
+ * many pieces, and how many rows all pieces have. */
 void weft_gemm_made_strides(const struct weft_gemm *gemm, int64_t *ret_row, int64_t *ret_column);
 double weft_gemm_made(const struct weft_gemm *gemm);
 double weft_gemm_made_pieces(const struct weft_gemm *gemm);
+double weft_gemm_made_lines(const struct weft_gemm *gemm);
 /* `parts` may differ from gemm->parts only where nothing is shared. */
 void weft_gemm_run(const struct weft_gemm *gemm, const struct weft_gemm_data *data, int part, int parts);
 /* What a part reads first of a packed B, at most WEFT_PREFETCH_MOST; nothing where B is not packed in panels. */
@@ -259,10 +260,11 @@ struct weft_conv_data {
 /* May x have a prologue? */
 bool weft_conv_is_made(const struct weft_conv *conv);
 /* After prepare, where it has: elements from channel to channel and from pixel to pixel in every piece that the hook
- * gets; how often each element is made, and in how many pieces. */
+ * gets; how often each element is made, in how many pieces, and how many rows all pieces have. */
 void weft_conv_made_strides(const struct weft_conv *conv, int64_t *ret_channel, int64_t *ret_pixel);
 double weft_conv_made(const struct weft_conv *conv);
 double weft_conv_made_pieces(const struct weft_conv *conv);
+double weft_conv_made_lines(const struct weft_conv *conv);
 void weft_conv_prepare(struct weft_conv *conv, int workers);
 /* Can the loops of form `form`, from 0 on, compute what the descriptor says, fast or not? Forms have their names in
  * conv.h; there are WEFT_CONV_FORMS of them. */

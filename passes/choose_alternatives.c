@@ -293,11 +293,11 @@ static void compare(struct choosing *c, weft_val where)
         refuse(g, w->who, where, "it would take %.3f us, as it is %.3f us", us, plain_us);
     else if (c->best.graph && best >= gain)
         refuse(g, w->who, where, "it would take %.3f us, as it is %.3f us; %s saves more", us, plain_us,
-                    c->best.who);
+               c->best.who);
     else {
         if (c->best.graph)
             refuse(g, c->best.who, where, "it would take %.3f us, as it is %.3f us; %s saves more",
-                        (double)c->best.ps * 1e-6, (double)c->best.plain_ps * 1e-6, w->who);
+                   (double)c->best.ps * 1e-6, (double)c->best.plain_ps * 1e-6, w->who);
         drop(&c->best.graph);
         c->best = c->now;
         c->now.graph = NULL;

@@ -226,7 +226,7 @@ struct weft_program *weft_prologue_bind(struct weft_bind *bind, const struct wef
 
 /* --- what it takes ------------------------------------------------------------------------------------------------ */
 
-enum { SOON = 4, LINE_NS = 3 /* a short line (Zen 4, lines of 16 to 64) */, APART_NS = 1 };
+enum { SOON = 4, LINE_NS = 3 /* a short line (Zen 3, lines of 16 to 64) */, APART_NS = 1 };
 
 /* A quarter of the prices, which are of passes that wait for every line (Zen 4: relu in front of windows, 0.8 M
  * elements, took 10 us more than its pass). */
@@ -255,7 +255,7 @@ static double read_ns(const struct weft_bind *bind)
 }
 
 /* Elements that do not lie side by side along the columns of pieces, as images whose channels are planes where pieces
- * have rows of channels (Zen 4, 480 x 14 x 14: 40 us of 215). */
+ * have rows of channels (Zen 3, 480 x 14 x 14: 40 us of 215). */
 static double apart_ns(const struct weft_program *p)
 {
     double elements = 1, ns = 0;

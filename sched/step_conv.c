@@ -2,7 +2,6 @@
 /* step_conv.c: convolutions of f32, and their adjoints; constant weights are packed as in step_gemm.c. */
 #include "kernels/conv/conv_fold.h"
 #include "kernels/conv/costs.h"
-#include "kernels/gemm/gemm_made.h"
 #include "sched/format.h"
 #include "sched/prologue.h"
 #include "sched/step.h"

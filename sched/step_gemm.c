@@ -4,7 +4,6 @@
  * to loops that want another packing, the weights are read as they are. What a descriptor is filled from and which of
  * that may differ from size to size stand side by side here. */
 #include "kernels/gemm/gemm_bands.h"
-#include "kernels/gemm/gemm_made.h"
 #include "sched/alias.h"
 #include "sched/prologue.h"
 #include "sched/step.h"

@@ -7,7 +7,6 @@
 #include "kernels/conv/phases.h"
 #include "kernels/conv/transposed.h"
 #include "kernels/conv/winograd.h"
-#include "kernels/gemm/gemm_made.h"
 
 enum {
     PLANE_FLOATS = 6 << 10,    /* of a band of one plane: most of the first-level cache */

@@ -50,7 +50,7 @@ enum {
     STREAMS = 8,         /* rows of B side by side: more than hardware follows are slower */
     NARROW_STREAMS = 128, /* by AVX2's panels of 16 columns, which meet all of C as often as there are blocks */
     STREAM_ROWS = 4,     /* up to which AVX2's narrow panels are read as fast as hardware fetches them: 30 GB/s from
-                          * memory on a Zen 4, 20 where tiles prefetch every line of the next one */
+                          * memory on a Zen 3, 20 where tiles prefetch every line of the next one */
     WAYS_COLUMNS = 32,
     SHORT_K = 128,
     THIN_K = 16,

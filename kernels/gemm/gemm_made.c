@@ -9,7 +9,6 @@
  *                    part
  *
  * A and B are what the loops call so: exchanged where the product is computed as its transpose. */
-#include "kernels/gemm/gemm_made.h"
 #include "kernels/gemm/gemm.h"
 
 void weft_gemm_run_made(const struct weft_gemm *gemm, const struct weft_gemm_data *data, const int64_t begin[3],

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The backend: dynamo's graph -> AOTAutograd -> weft plans.
 
-torch finds ``weft`` by its entry point. Nothing is set for the process: options are arguments of torch.compile.
+torch finds ``weft`` by its entry point. Options are arguments of torch.compile, and nothing stays set for the process;
+while a graph is compiled, ``aot_cache.py`` sets what torch's cache of AOTAutograd asks of its settings.
 """
 
 from __future__ import annotations
