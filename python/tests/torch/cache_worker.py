@@ -2,7 +2,7 @@
 """A process of test_cache.py: compiles a small model, compares it with eager, and prints what the reports say.
 
 usage: cache_worker.py inference|live|training|dynamic|constants|random|views|eager JSON, of the object {"seed",
-"threads", "options", "gelu", "update", "updates"}, all optional"""
+"threads", "options", "gelu", "update", "updates", "precompile", "version"}, all optional"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import warnings
 import torch
 from torch import nn
 
-from weft.torch import reports
+from weft.torch import aot_cache, reports
 from weft.torch.backend import weft
 
 
@@ -73,13 +73,19 @@ def main() -> None:
     warnings.simplefilter("ignore")
     torch.manual_seed(given.get("seed", 0))
     torch.set_num_threads(given.get("threads", 2))
+    if "version" in given:  # stands for files of another weft
+        aot_cache.sources = lambda: given["version"]
+    torch._dynamo.config.caching_precompile = given.get("precompile", False)
     model = Model(what, given.get("gelu", False)).train(what == "training")
     options = {**given.get("options", {}), **({"freeze": False} if what == "live" else {})}
     function = torch.compile(model, backend=weft, options=options)
     right = compare(what, model, function, given)
     kept = list(reports)
-    print(json.dumps({"aot": one(r.aot for r in kept), "cache": one(p.cache for r in kept for p in r.pieces),
-                      "right": bool(right)}))
+    found = {"aot": one(r.aot for r in kept), "cache": one(p.cache for r in kept for p in r.pieces), "right": bool(right)}
+    if given.get("precompile"):
+        found["traced"] = len(torch._dynamo.utils.compilation_time_metrics.get("bytecode_tracing", ()))
+        torch.compiler.save_cache_artifacts()
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -189,6 +189,27 @@ def test_parts_in_eager(caches):
     assert second["aot"] == "off: a part of the graph runs in eager"
 
 
+@pytest.mark.parametrize("what", ("inference", "live", "training", "dynamic", "views"))
+def test_without_tracing(caches, what):
+    """torch's precompilation: a later process does not trace either."""
+    first = run(caches, what, precompile=True)
+    assert first["right"] and first["traced"] > 0
+    for _ in range(2):  # the second writes its entry anew
+        assert run(caches, what, precompile=True) == {**HIT, "traced": 0}
+
+
+def test_without_tracing_other_weights(caches):
+    run(caches, precompile=True)
+    other = run(caches, precompile=True, seed=1, updates=5)
+    assert other["right"] and other["traced"] == 0 and "miss" in other["cache"]
+
+
+def test_without_tracing_another_version(caches):
+    run(caches, precompile=True)
+    other = run(caches, precompile=True, version="another")
+    assert other["right"] and other["traced"] > 0 and other["aot"] == "miss, stored"
+
+
 @pytest.mark.parametrize("value", [3, None])
 def test_option_of_a_wrong_type(value):
     from weft.torch.backend import Options

@@ -24,7 +24,7 @@ import torch
 from .. import _c
 from .cache import Cache
 
-FORMAT = 1  #: of what is pickled: program.Program, backend.Stored
+FORMAT = 2  #: of what is pickled: program.Program, backend.Stored
 SALT = "_weft_cache_key"  #: an attribute of dynamo's graph, which torch takes into its key
 MOST_BYTES = 16 << 20  #: of constants that stand in a graph and would be pickled
 
@@ -79,10 +79,10 @@ def code_class() -> type:
             return self.run(inputs)
 
         def __reduce__(self):
-            return load, (self.stored,)
+            return load, (self.stored, version())
 
         def __copy__(self):
-            twin = load(self.stored)
+            twin = load(self.stored, version())
             twin.graphs, twin.run = self.graphs, self.run
             return twin
 
@@ -93,9 +93,15 @@ def code_class() -> type:
 
         def post_compile(self, example_inputs, constants, graph_kwargs) -> None:
             """Of what was loaded. An exception makes torch compile without its cache."""
-            model, options, cache, restore = _local.session
-            graphs = restore(model, pickle.loads(self.stored), options, cache)
-            self.run, self.stored = graphs.compile(), None
+            stored, self.stored = pickle.loads(self.stored), None
+            session = getattr(_local, "session", None)
+            if session is None:
+                from .backend import installed
+
+                self.run = installed(stored)  # by torch's precompilation, which traces nothing
+            else:
+                model, options, cache, restore = session
+                self.run = restore(model, stored, options, cache).compile()
 
         def set_triton_bundle(self, triton_bundle) -> None:
             pass
@@ -103,8 +109,11 @@ def code_class() -> type:
     return Code
 
 
-def load(stored: bytes):
-    """Called when an entry is unpickled."""
+def load(stored: bytes, made_by: str):
+    """Called when an entry is unpickled. torch's precompilation has compared no key, and takes an exception here for an
+    entry that is not there; later ones end the program."""
+    if made_by != version():
+        raise LookupError(f"{made_by} has stored the graph, and this is {version()}")
     kind = code_class()
     code = kind.__new__(kind)
     code.graphs, code.run, code.stored, code._boxed_call = None, None, stored, True
@@ -193,6 +202,10 @@ def without_inductor() -> contextlib.AbstractContextManager:
     return unittest.mock.patch.object(codecache, "init_backend_registration", lambda: None)
 
 
+def version() -> str:
+    return f"weft {_c.lib.weft_version().decode()} {sources()} format {FORMAT}"
+
+
 def salt(options) -> str:
     """What torch's key lacks. Options that only say how a plan is called or kept do not change the entry."""
-    return f"weft {_c.lib.weft_version().decode()} {sources()} format {FORMAT} freeze {options.freeze}"
+    return f"{version()} freeze {options.freeze}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ from ..errors import Error
 from . import aot_cache, fast
 from .cache import Cache
 from .call import Assemble, boxed, python_call
-from .freeze import Watch, Weight, frozen_arguments
+from .freeze import Watch, Weight, can_freeze, frozen_arguments
 from .lower import Refuse
 from .partition import Unboxed, WeftGraphWarning, partition
 from .program import Program
@@ -81,6 +82,29 @@ def restored(model, stored: Stored, options: Options, cache: Cache) -> Graphs:
     return Graphs(model, None, stored.kind, options, cache, stored)
 
 
+def installed(stored: Stored) -> Callable:
+    """The same where dynamo has not traced either, so that weights are known by the first call's arguments alone."""
+    cache = Cache.of(stored.options.cache, stored.options.threads)
+    graphs = Graphs(None, None, stored.kind, stored.options, cache, stored)
+    return FirstCall(graphs) if stored.frozen else graphs.compile()
+
+
+class FirstCall:
+    """Compiles a graph when its arguments are there, some of which are its weights."""
+
+    def __init__(self, graphs: Graphs):
+        self.graphs, self.lock, self.run = graphs, threading.Lock(), None
+        self._boxed_call = True
+
+    def __call__(self, args: list):
+        if self.run is None:
+            with self.lock:
+                if self.run is None:
+                    given = {i: args[i] for i in self.graphs.frozen}
+                    self.run = self.graphs.compile(given if all(map(can_freeze, given.values())) else {})
+        return self.run(args)
+
+
 @dataclasses.dataclass
 class Stored:
     """What another process needs of a graph that is one plan."""
@@ -90,6 +114,7 @@ class Stored:
     arguments: int
     frozen: tuple[int, ...]
     programs: dict[frozenset[int], Program]  #: by the arguments that are constants: those above, and none
+    options: Options  #: of the process that stored it
 
 
 class Graphs:
@@ -105,17 +130,23 @@ class Graphs:
         self.aot = "hit" if stored else ""
         self.frozen: tuple[int, ...] = stored.frozen if stored else ()  # arguments that are constants at first
 
-    def compile(self) -> Callable:
-        frozen = {}
-        if self.kind == "inference" and self.options.freeze:
-            frozen = frozen_arguments(self.model, self.arguments, self.frozen if self.gm is None else None)
-        if self.gm is None and set(frozen) != set(self.frozen):
-            raise LookupError("other arguments are weights than in the process that stored the graph")
-        self.frozen = tuple(frozen)
+    def compile(self, frozen: dict[int, torch.Tensor] | None = None) -> Callable:
+        """What is to be called. ``frozen``: the arguments that are weights, where the caller knows them."""
+        if frozen is None:
+            frozen = self.weights()
+            self.frozen = tuple(frozen)
         with torch._dynamo.utils.preserve_rng_state(), torch.utils._python_dispatch._disable_current_modes():
             run = Watch(self.once, frozen).entry() if frozen else self.once((), None)
         # torch wraps what runs backward, and keeps attributes of functions alone
         return boxed(run) if self.kind == "backward" else run
+
+    def weights(self) -> dict[int, torch.Tensor]:
+        if self.kind != "inference" or not self.options.freeze:
+            return {}
+        frozen = frozen_arguments(self.model, self.arguments, self.frozen if self.gm is None else None)
+        if self.gm is None and set(frozen) != set(self.frozen):
+            raise LookupError("other arguments are weights than in the process that stored the graph")
+        return frozen
 
     def once(self, weights: tuple[Weight, ...], stale: Callable | None) -> Callable:
         self.report = report = Report(self.kind, self.nodes, aot=self.aot)
@@ -155,7 +186,7 @@ class Graphs:
             return None
         frozen = frozenset(self.frozen)
         programs = {frozen: self.programs[frozen], frozenset(): self.program({})[0]}
-        return Stored(self.kind, self.nodes, self.arguments, self.frozen, programs)
+        return Stored(self.kind, self.nodes, self.arguments, self.frozen, programs, self.options)
 
     def cut(self, translation: Translation, report: Report, weights: tuple[Weight, ...]) -> Callable:
         """A graph with ops that weft lacks."""
