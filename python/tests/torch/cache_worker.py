@@ -81,7 +81,8 @@ def main() -> None:
     function = torch.compile(model, backend=weft, options=options)
     right = compare(what, model, function, given)
     kept = list(reports)
-    found = {"aot": one(r.aot for r in kept), "cache": one(p.cache for r in kept for p in r.pieces), "right": bool(right)}
+    found = {"aot": one(r.aot for r in kept), "cache": one(p.cache for r in kept for p in r.pieces),
+             "right": bool(right)}
     if given.get("precompile"):
         found["traced"] = len(torch._dynamo.utils.compilation_time_metrics.get("bytecode_tracing", ()))
         torch.compiler.save_cache_artifacts()
