@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resident memory of models through torch.compile: a process for each model and peer.
 
-usage: torch_memory.py [--threads N] [--peers eager,dynamo,weft,inductor] [--training] [--yardstick FOLDER] [MODEL...]
+usage: torch_memory.py [--threads N] [--peers eager,dynamo,weft,offload,inductor] [--training] [--yardstick FOLDER]
+                       [MODEL...]
 
 A line a model: megabytes resident after ten calls of each peer, and the largest ever in brackets. `dynamo` is
-torch.compile(backend="eager"): what torch's own tracing keeps. `inductor` is max-autotune with freezing. With
---training a call is a step, forward and backward."""
+torch.compile(backend="eager"): what torch's own tracing keeps. `offload` is weft with that option. `inductor` is
+max-autotune with freezing. With --training a call is a step, forward and backward."""
 import argparse
 import gc
 import os
@@ -31,7 +32,13 @@ def measure(peer, name, options):
     warnings.simplefilter("ignore")
     torch.set_num_threads(options.threads)
     model, inputs = (models.TRAIN if options.training else models.MODELS)[name]()
-    function = torch.compile(model, backend="eager") if peer == "dynamo" else compiled(model, peer)
+    if peer == "dynamo":
+        function = torch.compile(model, backend="eager")
+    elif peer == "offload":
+        from weft.torch.backend import weft
+        function = torch.compile(model, backend=weft, options={"offload": True})
+    else:
+        function = compiled(model, peer)
     for _ in range(10):
         if options.training:
             model.zero_grad()
@@ -46,7 +53,7 @@ def measure(peer, name, options):
 def main():
     usage = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     usage.add_argument("--threads", type=int, default=2)
-    usage.add_argument("--peers", default="eager,dynamo,weft,inductor")
+    usage.add_argument("--peers", default="eager,dynamo,weft,offload,inductor")
     usage.add_argument("--training", action="store_true")
     usage.add_argument("--yardstick", default=os.path.join(HERE, "../../shared/yardstick"))
     usage.add_argument("--one", help=argparse.SUPPRESS)

@@ -8,7 +8,8 @@
  * Local rules over the walk of rules.c. Result axis i of a transpose is operand axis perm[i], so the two above take
  * operand axis first[second[i]] to result axis i. Reshapes keep the order of elements, so only the last counts. A
  * transpose that moves nothing but axes of extent 1 keeps the order of elements too: it is a reshape, and merges with
- * reshapes. A matmul that reads a value with its last two axes swapped says so in trans_a or trans_b.
+ * reshapes. A matmul that reads a value with its last two axes swapped says so in trans_a or trans_b, constants up to
+ * WEFT_FOLDED_BYTES aside, which fold_const transposes.
  *
  * Why the inner one may have other users: the new node reads %x instead of %a, which costs the same and frees the
  * pair from each other.
@@ -16,6 +17,7 @@
  * Not done: transposes with something in between, which is the business of sink_transpose; a matmul whose operand has
  * other axes moved as well. */
 #include "passes/passes.h"
+#include "sched/step.h"
 
 static weft_node inner_of(const struct weft_graph *g, weft_node n) { return weft_def(g, weft_operand(g, n, 0)); }
 
@@ -85,10 +87,23 @@ static weft_val reshape_reshape(struct weft_rewriting *r, weft_node n)
 static bool swaps_last(const struct weft_graph *g, weft_node n)
 {
     const unsigned rank = weft_type_of(g, weft_result(g, n, 0))->rank;
-    if (weft_opcode_of(g, n) != WEFT_OP_transpose || weft_is_const(g, weft_operand(g, n, 0)) || rank < 2)
+    if (weft_opcode_of(g, n) != WEFT_OP_transpose || rank < 2)
         return false;
     for (unsigned i = 0; i < rank; i++)
         if (perm_at(g, n, i) != (i + 2 < rank ? i : 2 * rank - 3 - i))
+            return false;
+    return true;
+}
+
+/* Numbers of a smaller type are packed as such, by rows. */
+bool weft_stays_transposed(const struct weft_graph *g, weft_node n)
+{
+    const weft_val result = weft_result(g, n, 0), operand = weft_operand(g, n, 0);
+    if (!swaps_last(g, n) || g->value[result.id].returns > 0 || weft_type_of(g, operand)->dtype != WEFT_F32 ||
+        weft_constant_bytes(g, operand) <= WEFT_FOLDED_BYTES || weft_step_numbers(g, operand, 0) != WEFT_K_F32)
+        return false;
+    for (uint32_t use = g->value[result.id].first_use; use; use = g->slot[use - 1].next)
+        if (weft_opcode_of(g, g->slot[use - 1].node) != WEFT_OP_matmul)
             return false;
     return true;
 }
@@ -98,7 +113,8 @@ static weft_val matmul_swapped(struct weft_rewriting *r, weft_node n)
     struct weft_graph *g = r->graph;
     for (unsigned i = 0; i < 2; i++) {
         const weft_node inner = weft_def(g, weft_operand(g, n, i));
-        if (!swaps_last(g, inner))
+        if (!swaps_last(g, inner) ||
+            (weft_is_const(g, weft_operand(g, inner, 0)) && !weft_stays_transposed(g, inner)))
             continue;
         if (!weft_rewrite_begin(r))
             return WEFT_NO_VALUE;

@@ -12,9 +12,10 @@
  *
  * A constant that must be stored costs memory for the life of the plan, where an intermediate would not. So
  * `evaluate` may add at most 64 KiB: the bytes of the result less those of stored operands that nothing else reads.
- * bcast and iota are never computed for their own sake: they take no memory as they are. Work is bounded as well,
- * since the evaluator is slow. What is refused gets a remark; where the graph is planned, kernels compute it
- * (constants.h).
+ * bcast and iota are never computed for their own sake: they take no memory as they are. Nor are transposed weights
+ * that only products read, which say so themselves (cancel_transpose): packing them takes any strides, and a transposed
+ * copy of all weights is more work than packing. Work is bounded as well, since the evaluator is slow. What is refused
+ * gets a remark; where the graph is planned, kernels compute it (constants.h).
  *
  * Why not fold all and let dce sort it out: a model that builds a 1 GB mask from a vector would be loaded as 1 GB.
  * Needs: nothing.
@@ -25,7 +26,6 @@
 
 #include <string.h>
 
-#define BUDGET_BYTES ((int64_t)64 << 10)
 #define BUDGET_WORK ((int64_t)1 << 24) /* elements read or multiplied */
 #define MAX_OPERANDS 64
 
@@ -116,10 +116,10 @@ static bool within_budget(struct weft_graph *g, weft_node n)
 {
     const weft_val result = weft_result(g, n, 0);
     const int64_t bytes = weft_value_bytes(g, result), freed = freed_bytes(g, n), work = weft_node_work(g, n);
-    if (bytes - freed > BUDGET_BYTES)
+    if (bytes - freed > WEFT_FOLDED_BYTES)
         weft_refuse(g, "fold_const.evaluate", result,
                     "the result takes %lld bytes and frees %lld; %lld more are allowed", (long long)bytes,
-                    (long long)freed, (long long)BUDGET_BYTES);
+                    (long long)freed, (long long)WEFT_FOLDED_BYTES);
     else if (work > BUDGET_WORK)
         weft_refuse(g, "fold_const.evaluate", result, "it takes %lld steps; %lld are allowed", (long long)work,
                     (long long)BUDGET_WORK);
@@ -151,7 +151,7 @@ static weft_val evaluate(struct weft_rewriting *r, weft_node n)
     struct weft_graph *g = r->graph;
     const uint32_t never = WEFT_SOURCE | WEFT_CONTROL | WEFT_PLACEMENT | WEFT_OPAQUE;
     if ((weft_op_of(g, n)->traits & never) || weft_opcode_of(g, n) == WEFT_OP_bcast || !operands_are_const(g, n) ||
-        !weft_axes_are_constant(g, n) || !within_budget(g, n) || !weft_rewrite_begin(r))
+        !weft_axes_are_constant(g, n) || weft_stays_transposed(g, n) || !within_budget(g, n) || !weft_rewrite_begin(r))
         return WEFT_NO_VALUE;
     struct weft_tensor in[MAX_OPERANDS];
     for (unsigned i = 0; i < g->node[n.id].operands; i++)

@@ -161,6 +161,10 @@ int64_t weft_constant_bytes(const struct weft_graph *graph, weft_val value); /* 
 /* Elements that a node reads; of a contraction every product of its sums: elements of the result times those of the
  * longest sum. For types of constant extents. (fold_const.c) */
 int64_t weft_node_work(const struct weft_graph *graph, weft_node node);
+enum { WEFT_FOLDED_BYTES = 64 << 10 }; /* that fold_const may add */
+/* Is it a transpose of a constant of f32 and of more bytes than these, which only products read? They read it where it
+ * lies, so that nobody writes a transposed copy. (cancel_transpose.c) */
+bool weft_stays_transposed(const struct weft_graph *graph, weft_node node);
 /* The packed elements of a const: in place, or written to scratch memory. */
 const void *weft_elements(struct weft_graph *graph, weft_val constant);
 /* The elements of a const of a float type. */

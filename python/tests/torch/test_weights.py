@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 
 import pytest
@@ -141,3 +142,87 @@ def test_let_go(linear, x):
     reports.clear()
     gc.collect()
     assert old() is None
+
+
+# --- weights in a file
+
+
+@pytest.fixture
+def folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("WEFT_PLANS", str(tmp_path))
+    return tmp_path
+
+
+def large() -> nn.Sequential:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 256)).eval()
+
+
+def offloaded(model: nn.Module):
+    run = compiled(model, "auto", options={"offload": True})
+    x = torch.randn(8, 256)
+    same(run(x), model(x))
+    return run, x
+
+
+@torch.no_grad()
+def test_offloaded_weights_are_what_they_were(folder):
+    model, twin = large(), large()
+    run, x = offloaded(model)
+    assert reports[0].offload == "1 MiB"
+    assert not model[0].weight.untyped_storage().resizable()
+    for name, value in twin.state_dict().items():
+        assert torch.equal(model.state_dict()[name], value)
+    same(run(x), twin(x))
+    assert torch.equal(copy.deepcopy(model)[0].weight, twin[0].weight)
+    assert not [f for f in folder.iterdir() if f.suffix not in (".plan", ".pack")]  # the file has no name
+
+
+@torch.no_grad()
+def test_offloaded_weights_can_be_written_to(folder):
+    model = large()
+    run, x = offloaded(model)
+    before = model(x)
+    for _ in range(MOST_CHANGES + 2):
+        model[0].weight.neg_()
+        same(run(x), model(x))
+    assert not torch.allclose(model(x), before)
+    model.load_state_dict(large().state_dict())
+    same(run(x), before)
+
+
+@torch.no_grad()
+def test_weights_that_others_hold_are_not_moved(folder):
+    model = large()
+    held = model[0].weight.detach()
+    run, x = offloaded(model)
+    held.mul_(2)  # moves the version that both share
+    same(run(x), model(x))
+    assert model[0].weight.data_ptr() == held.data_ptr()
+    assert model[0].weight.untyped_storage().resizable() and not model[2].weight.untyped_storage().resizable()
+
+
+@torch.no_grad()
+def test_offload_of_tied_weights(folder):
+    model = large()
+    model[2].weight = nn.Parameter(model[0].weight.t().contiguous())
+    model.append(nn.Linear(256, 512))
+    model[3].weight = model[0].weight
+    run, x = offloaded(model)
+    assert model[3].weight is model[0].weight and not model[0].weight.untyped_storage().resizable()
+    model[0].weight.add_(0.01)
+    same(run(x), model(x))
+
+
+@torch.no_grad()
+def test_offload_without_a_folder(monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("WEFT_PLANS", str(tmp_path / "file" / "plans"))
+    model = large()
+    offloaded(model)
+    assert reports[0].offload.startswith("off: ") and model[0].weight.untyped_storage().resizable()
+    torch._dynamo.reset()
+    reports.clear()
+    monkeypatch.setenv("WEFT_PLANS", "")
+    offloaded(large())
+    assert reports[0].offload == "off: no folder is known"

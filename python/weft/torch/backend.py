@@ -17,8 +17,8 @@ from collections.abc import Callable, Sequence
 import torch
 
 from ..errors import Error
-from . import aot_cache, fast
-from .cache import Cache
+from . import aot_cache, fast, offload
+from .cache import Cache, default_folder
 from .call import Assemble, boxed, python_call
 from .freeze import Watch, Weight, can_freeze, frozen_arguments
 from .lower import Refuse
@@ -35,6 +35,7 @@ class Options:
     """``torch.compile(model, backend="weft", options={...})``."""
 
     freeze: bool = True  #: weights of modules become constants of inference plans, and are watched
+    offload: bool = False  #: frozen weights move to a file behind their tensors, so that memory has them packed alone
     threads: int = 0  #: of the plans; 0: as many as torch.get_num_threads() says when a graph is compiled
     outputs: str = "pool"  #: where results lie: "pool", memory that is kept between calls, or "torch", its allocator,
     #: which the call in Python asks; results can then be resized
@@ -154,6 +155,8 @@ class Graphs:
             reports.add(report)
         start = time.perf_counter()
         tensors = {w.argument: w.tensor for w in weights}
+        if self.options.offload and weights:
+            report.offload = offload.offload(tensors.values(), self.cache.folder or default_folder())
         try:
             program, translation = self.program(tensors)
             if program:
@@ -239,6 +242,7 @@ class Graphs:
         start = time.perf_counter()
         graph = program.open(self.cache.context, tensors)
         plan, cached = self.cache.compile(graph)
+        offload.forget()  # what was read for packing
         if self.options.call != "python" and self.options.outputs == "pool" and fast.serves(program):
             run, how = fast.fast_call(plan, program, weights, stale), "C"
         else:

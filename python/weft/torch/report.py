@@ -34,6 +34,7 @@ class Report:
     kind: str
     nodes: int  #: ATen ops of the graph
     aot: str = ""  #: of torch's cache of AOTAutograd: "hit", "miss" or "off", and why
+    offload: str = ""  #: how much of the weights moved to a file; or why nothing did
     pieces: list[Piece] = dataclasses.field(default_factory=list)
     eager: dict[str, int] = dataclasses.field(default_factory=dict)  #: op -> how many nodes of it run in eager
     reasons: dict[str, str] = dataclasses.field(default_factory=dict)  #: op -> why
@@ -47,6 +48,7 @@ class Report:
         lines = [f"{self.kind} graph of {self.nodes} ops: {len(self.pieces)} plan{'s' * (len(self.pieces) != 1)}, "
                  f"{sum(self.eager.values())} ops in eager"]
         lines += [f"  AOTAutograd's cache: {self.aot}"] if self.aot else []
+        lines += [f"  weights in a file: {self.offload}"] if self.offload else []
         lines += [f"  eager: {op} ({count}): {self.reasons.get(op, 'a small piece between others')}"
                   for op, count in sorted(self.eager.items())]
         lines += [f"  plan {i}: {p.nodes} ops, {p.frozen} frozen weights, translated in {p.translate_s:.2f} s, "
