@@ -103,14 +103,15 @@ static void make_key(struct weft_stored *s, const struct weft_stored_facts *fact
 /* What decides a plan and is in no key; NULL: nothing. */
 static const char *unkeyed(const struct weft_stored *s, const struct weft_stored_facts *facts)
 {
-    static const char *const switches[] = {"WEFT_SKIP", "WEFT_STOP_AFTER", "WEFT_CHOICE", "WEFT_TRACE", "WEFT_PRINT",
-                                           "WEFT_DEBUG"};
+    static const char *const switches[] = {"WEFT_SKIP", "WEFT_ALTERNATIVE", "WEFT_STOP_AFTER", "WEFT_CHOICE",
+                                           "WEFT_TRACE", "WEFT_PRINT", "WEFT_DEBUG"};
     for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
         if (getenv(switches[i]))
             return switches[i];
     return facts->other                                ? facts->other
            : atomic_load(&s->context->customs)         ? "functions of the caller's (weft_register)"
            : s->context->passes                        ? "passes of the caller's"
+           : s->context->alternatives                  ? "alternatives of the caller's"
                                                        : NULL;
 }
 

@@ -74,7 +74,7 @@ struct weft_compile_options {
                                   with the folder or the file is no error, and weft_plan_stored tells it. Not stored:
                                   plans with options that name passes, addresses of inputs or a target, with
                                   WEFT_COMPILE_NO_PASSES, _REFERENCE or _KEEP_CONSTANTS, and those of contexts with
-                                  functions or passes of the caller's */
+                                  functions, passes or alternatives of the caller's */
 
 /* Makes a plan. The graph is copied (weights are shared) and may be destroyed afterwards; so may the target. */
 WEFT_API int weft_compile(const struct weft_graph *graph, const struct weft_compile_options *options,

@@ -95,17 +95,25 @@ static void run(const struct weft_plan *plan, int64_t n, float result[8 * COLUMN
     weft_execution_destroy(e);
 }
 
-/* Compiles in a context of its own; the reason why the plan was not there. */
-static const char *again(int seed, uint32_t flags, int64_t n, float result[8 * COLUMNS])
+/* Compiles in a context of its own, which may have an alternative; the reason why the plan was not there. */
+static const char *again_with(const struct weft_alternative *alternative, int seed, uint32_t flags, int64_t n,
+                              float result[8 * COLUMNS])
 {
     static char reason[512];
     struct weft_context *const context = open_here(2, NULL, 0);
+    if (alternative)
+        assert_int_equal(weft_register_alternative(context, alternative), WEFT_OK);
     struct weft_plan *const plan = plan_of(context, seed, flags);
     snprintf(reason, sizeof reason, "%s", why(plan));
     run(plan, n, result);
     weft_plan_destroy(plan);
     weft_close(context);
     return reason;
+}
+
+static const char *again(int seed, uint32_t flags, int64_t n, float result[8 * COLUMNS])
+{
+    return again_with(NULL, seed, flags, n, result);
 }
 
 static void plans_are_found_and_the_same(void **state)
@@ -152,6 +160,21 @@ static void keys_differ(void **state)
     weft_plan_destroy(b);
     weft_close(one);
     weft_close(plain);
+    assert_string_equal(again(1, 0, 8, result), "");
+}
+
+static int build_none(void *user, struct weft_graph *trial, const weft_node *node, size_t nodes) { return 0; }
+
+/* What takes the place of a node may differ from one process to the next, and no key says how. */
+static void alternatives_are_in_no_key(void **state)
+{
+    const struct weft_alternative none = {.size = sizeof none, .name = "none", .op = "matmul", .build = build_none};
+    float result[8 * COLUMNS];
+    assert_string_equal(again(1, 0, 8, result), "there is no file of this plan");
+    assert_non_null(strstr(again_with(&none, 1, 0, 8, result), "alternatives"));
+    setenv("WEFT_ALTERNATIVE", "all", 1);
+    assert_non_null(strstr(again(1, 0, 8, result), "WEFT_ALTERNATIVE"));
+    unsetenv("WEFT_ALTERNATIVE");
     assert_string_equal(again(1, 0, 8, result), "");
 }
 
@@ -288,6 +311,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(plans_are_found_and_the_same, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(keys_differ, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(alternatives_are_in_no_key, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(some_plans_are_not_stored, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(damaged_files_are_made_anew, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_full_folder_is_no_error, make_folder, remove_folder),
