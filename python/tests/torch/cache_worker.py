@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A process of test_cache.py: compiles a small model, compares it with eager, and prints what the reports say.
 
-usage: cache_worker.py inference|live|training|dynamic|constants|random|views|eager JSON, of the object {"seed",
-"threads", "options", "gelu", "update", "updates", "precompile", "version"}, all optional"""
+usage: cache_worker.py inference|live|training|dynamic|constants|random|views|whole|eager JSON, of the object
+{"seed", "threads", "options", "gelu", "update", "updates", "precompile", "version"}, all optional"""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ class Model(nn.Module):
         self.what = what
         self.first, self.second = nn.Linear(256, 320), nn.Linear(320, 128)
         self.norm, self.activation = nn.LayerNorm(128), nn.GELU() if gelu else nn.ReLU()
+        if what == "whole":
+            self.cells = nn.ModuleList([nn.LSTM(256, 16), nn.GRU(16, 8)])
 
     def forward(self, x):
         y = self.norm(self.second(self.activation(self.first(x))))
@@ -32,6 +34,9 @@ class Model(nn.Module):
             y = y + 0 * torch.rand_like(y)
         if self.what == "views":
             return y, y.t(), x, y.view(-1, 64)
+        if self.what == "whole":
+            y = nn.functional.interpolate(y[:, None], scale_factor=2.0)[:, 0]
+            y = self.cells[1](self.cells[0](y)[0])[0]
         if self.what == "eager":
             y = torch.fft.fft(y).real.relu() + y
         return y
@@ -73,6 +78,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     torch.manual_seed(given.get("seed", 0))
     torch.set_num_threads(given.get("threads", 2))
+    torch._dynamo.config.allow_rnn = True
     if "version" in given:  # stands for files of another weft
         aot_cache.sources = lambda: given["version"]
     torch._dynamo.config.caching_precompile = given.get("precompile", False)

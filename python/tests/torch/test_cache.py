@@ -168,7 +168,7 @@ def test_without_torchs_cache(caches):
     assert run(caches) == {"aot": "miss", "cache": "hit", "right": True}
 
 
-@pytest.mark.parametrize("what", ["training", "live", "constants", "random", "views"])
+@pytest.mark.parametrize("what", ["training", "live", "constants", "random", "views", "whole"])
 def test_other_graphs(caches, what):
     first = run(caches, what)
     assert first["right"] and first["aot"] == "miss, stored"

@@ -22,6 +22,7 @@ from pathlib import Path
 import torch
 
 from .. import _c
+from . import whole
 from .cache import Cache
 
 FORMAT = 2  #: of what is pickled: program.Program, backend.Stored
@@ -48,7 +49,7 @@ def unfit() -> str | None:
         if not issubclass(BypassAOTAutogradCache, Exception) or not hasattr(OutputCode, "prepare_for_serialization"):
             return "torch's OutputCode differs"
         SerializableAOTDispatchCompiler(OutputCode, lambda gm, inputs: None)
-        with without_inductor():
+        with without_inductor(), allow_whole():
             pass
         gm, keys = torch.fx.symbolic_trace(torch.nn.Identity()), []
         for salt in "ab":
@@ -179,7 +180,8 @@ def session(model, options, cache: Cache, restore: Callable) -> Iterator[Callabl
     before = getattr(_local, "session", None)
     _local.session = model, options, cache, restore
     try:
-        with config.patch(bundled_autograd_cache=True, force_non_lazy_backward_lowering=True), without_inductor():
+        with (config.patch(bundled_autograd_cache=True, force_non_lazy_backward_lowering=True), without_inductor(),
+              allow_whole()):
             yield wrap
     finally:
         _local.session = before
@@ -189,7 +191,7 @@ def session(model, options, cache: Cache, restore: Callable) -> Iterator[Callabl
 @functools.cache
 def sources() -> str:
     """Which library and which translation made an entry: their files, by size and time of change."""
-    files = [Path(_c.find("weft")), *sorted(Path(__file__).parent.rglob("*.py"))]
+    files = [Path(_c.find("weft")), *sorted(Path(__file__).parents[1].rglob("*.py"))]
     facts = [(f.name, s.st_size, s.st_mtime_ns) for f in files if (s := f.stat() if f.is_file() else None)]
     return hashlib.sha256(repr(facts).encode()).hexdigest()
 
@@ -200,6 +202,15 @@ def without_inductor() -> contextlib.AbstractContextManager:
     from torch._inductor import codecache
 
     return unittest.mock.patch.object(codecache, "init_backend_registration", lambda: None)
+
+
+def allow_whole() -> contextlib.AbstractContextManager:
+    """torch keeps no graph that calls functions it does not know, and those of whole.py stand in for its own. Which
+    version of them it is, the salt says."""
+    from torch._inductor import config
+
+    return config.patch(unsafe_marked_cacheable_functions={
+        **config.unsafe_marked_cacheable_functions, **dict.fromkeys(whole.NAMES, "weft")})
 
 
 def version() -> str:

@@ -223,6 +223,8 @@ def gru(x, state, weights, *options):
 # --- the pass
 
 WHOLE: dict[Callable, Callable] = {torch.nn.functional.interpolate: interpolate, torch.lstm: lstm, torch.gru: gru}
+#: their names, as torch's cache of AOTAutograd asks for those of functions that make the same of the same arguments
+NAMES = tuple(f"{f.__module__}.{f.__name__}" for f in WHOLE.values())
 
 
 def keep_whole(model: torch.fx.GraphModule) -> None:
