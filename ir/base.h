@@ -82,6 +82,7 @@ struct weft_context {
     _Atomic(struct weft_custom_entry *) customs; /* custom.h */
     struct weft_outside_pass *passes; /* the caller's: passes/outside.c */
     struct weft_alternative_entry *alternatives; /* the caller's: passes/alternatives.c */
+    bool weighs_alternatives; /* choose_alternatives runs, whose callbacks may compile graphs */
     _Atomic uint32_t gang;   /* 0, or who has the executor's workers; another run gets one: runtime/executor.c */
     struct weft_barrier *barrier; /* where workers of a gang meet, for target.threads */
     _Atomic uint32_t holds;  /* the caller's, until weft_close, and one of each thing that was made from it and lives */

@@ -419,16 +419,20 @@ static bool has_data_sizes(const struct weft_graph *g)
     return any;
 }
 
-/* Trials go, too, when memory is refused. */
+/* Trials go, too, when memory is refused. What a callback compiles has no alternatives: its trial would have the one
+ * that is being built, and so on without end. */
 bool weft_pass_choose_alternatives(struct weft_graph *graph, const struct weft_target *target)
 {
     struct weft_context *const context = graph->context;
+    if (context->weighs_alternatives)
+        return false;
     struct choosing c = {.graph = graph, .target = target, .has_data_sizes = has_data_sizes(graph)};
     struct choosing *volatile const kept = &c;
     jmp_buf *const outer = context->on_nomem;
     jmp_buf here;
     if (setjmp(here)) {
         context->on_nomem = outer;
+        context->weighs_alternatives = false;
         drop(&kept->now.graph);
         drop(&kept->best.graph);
         drop(&kept->plain);
@@ -436,11 +440,13 @@ bool weft_pass_choose_alternatives(struct weft_graph *graph, const struct weft_t
         weft_out_of_memory(context);
     }
     context->on_nomem = &here;
+    context->weighs_alternatives = true;
     const uint32_t first_new = graph->nodes;
     choose(kept);
     if (kept->changed)
         settle(kept, first_new);
     context->on_nomem = outer;
+    context->weighs_alternatives = false;
     if (kept->changed)
         weft_pass_dce(graph, target); /* constants that only the old nodes read */
     return kept->changed;

@@ -25,7 +25,8 @@ extern "C" {
  * and needs no layouts; kernels are chosen, and what one kernel computes is grouped, before it is priced. So is the
  * node itself, in a trial of its own. Sizes with symbols are priced at their hints; what is built must be right for
  * all. weft does not ask about nodes that run bodies, are in a group or have a kernel of the caller's, nor about those
- * whose sizes come out of data; about nodes in bodies it asks as about all others.
+ * whose sizes come out of data; about nodes in bodies it asks as about all others. The functions below may
+ * compile graphs of the context, the trial too, to measure them: nothing is asked about those.
  *
  * The pass runs when layouts are chosen and before groups are formed, and only in plans that have groups (not with
  * WEFT_COMPILE_NO_FUSE). Remarks say what was weighed and what was chosen. An alternative may round otherwise than the

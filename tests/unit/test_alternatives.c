@@ -18,6 +18,7 @@ struct wish {
     bool fits;
     int status;       /* of build */
     double cost_ns;
+    bool compiles;    /* its own trial, to measure it, say */
     int mistake;      /* 0: none; 1: another type; 2: an operand; 3: two results; 4: an op that there is not */
 };
 
@@ -56,6 +57,12 @@ static int build_negated(void *user, struct weft_graph *trial, const weft_node *
     assert_int_equal(weft_append(trial, &matmul, y), WEFT_OK);
     const struct weft_op last = {.size = sizeof last, .op = "neg", .operand = y, .operands = 1};
     assert_int_equal(weft_append(trial, &last, y), WEFT_OK);
+    if (wish->compiles) {
+        struct weft_plan *plan;
+        assert_int_equal(weft_return(trial, y, 1), WEFT_OK);
+        assert_int_equal(weft_compile(trial, NULL, &plan), WEFT_OK);
+        weft_plan_destroy(plan);
+    }
     y[0] = wish->mistake == 1 ? operand[0] : wish->mistake == 2 ? operand[1] : y[0];
     y[1] = y[0];
     assert_int_equal(weft_return(trial, y, wish->mistake == 3 ? 2 : 1), WEFT_OK);
@@ -166,6 +173,20 @@ static void cheaper_one_is_taken(void **state)
     assert_true(has_remark(&w, "choose_alternatives.negated", "chose", "predicted to take 0.001 us, as it is"));
     expect_same(&w, 1e-4);
     close_world(&w);
+}
+
+static void trials_may_be_compiled(void **state)
+{
+    struct wish wish = {.fits = true, .status = 1, .cost_ns = 1, .compiles = true};
+    struct weft_alternative alternative = alternative_of(&wish);
+    struct world w;
+    for (int i = 1; i <= 2; i++) {
+        assert_int_equal(compile(&w, &alternative, product), WEFT_OK);
+        assert_int_equal(wish.built, i); /* none is asked about what is compiled inside of another */
+        assert_true(plan_has(&w, "neg %x"));
+        expect_same(&w, 1e-4);
+        close_world(&w);
+    }
 }
 
 static void dearer_one_is_not(void **state)
@@ -326,7 +347,8 @@ static void nodes_of_bodies_are_weighed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cheaper_one_is_taken),      cmocka_unit_test(dearer_one_is_not),
+        cmocka_unit_test(cheaper_one_is_taken),      cmocka_unit_test(trials_may_be_compiled),
+        cmocka_unit_test(dearer_one_is_not),
         cmocka_unit_test(costs_that_cannot_be_are_refused), cmocka_unit_test(others_are_left_alone),
         cmocka_unit_test(mistakes_are_named),        cmocka_unit_test(wrong_ones_are_refused),
         cmocka_unit_test(own_ones_compute_the_same), cmocka_unit_test(nodes_of_bodies_are_weighed),
