@@ -146,20 +146,26 @@ static void plans_are_found_and_the_same(void **state)
     weft_close(context);
 }
 
+/* Is the plan of a context with other options found? On a machine where they make no difference, it is. */
+static void expect_own_plan(int threads, const char *cpu)
+{
+    struct weft_context *const usual = open_here(2, NULL, 0), *const other = open_here(threads, cpu, 0);
+    const bool differs = usual->target.threads != other->target.threads || usual->target.cpu != other->target.cpu;
+    struct weft_plan *const plan = plan_of(other, 1, 0);
+    assert_string_equal(why(plan), differs ? "there is no file of this plan" : "");
+    weft_plan_destroy(plan);
+    weft_close(other);
+    weft_close(usual);
+}
+
 static void keys_differ(void **state)
 {
     float result[8 * COLUMNS];
     (void)again(1, 0, 8, result);
     assert_string_equal(again(2, 0, 8, result), "there is no file of this plan");
     assert_string_equal(again(1, WEFT_COMPILE_NO_FUSE, 8, result), "there is no file of this plan");
-    struct weft_context *const one = open_here(1, NULL, 0), *const plain = open_here(2, "baseline", 0);
-    struct weft_plan *const a = plan_of(one, 1, 0), *const b = plan_of(plain, 1, 0);
-    assert_string_equal(why(a), "there is no file of this plan");
-    assert_string_equal(why(b), "there is no file of this plan");
-    weft_plan_destroy(a);
-    weft_plan_destroy(b);
-    weft_close(one);
-    weft_close(plain);
+    expect_own_plan(1, NULL);
+    expect_own_plan(2, "baseline");
     assert_string_equal(again(1, 0, 8, result), "");
 }
 
