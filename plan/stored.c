@@ -8,6 +8,7 @@
 #include "sched/target.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -60,16 +61,19 @@ static const char *note_known(void *user, const void *data, size_t bytes, uint64
     return weft_arena_copy(&s->arena, hash, 32);
 }
 
-static void hash_library(XXH3_state_t *state)
+/* The file that has weft in it: a library, or the program, whose name is what it was called as. False: nobody knows. */
+static bool hash_library(XXH3_state_t *state)
 {
     Dl_info info;
     struct stat status;
-    const char *const version = weft_version();
-    XXH3_128bits_update(state, version, strlen(version) + 1);
-    if (!dladdr((const void *)(uintptr_t)weft_version, &info) || stat(info.dli_fname, &status) != 0)
-        return;
+    if (!dladdr((const void *)(uintptr_t)weft_version, &info))
+        return false;
+    const bool is_program = strcmp(info.dli_fname, program_invocation_name) == 0;
+    if (stat(is_program ? "/proc/self/exe" : info.dli_fname, &status) != 0)
+        return false;
     const int64_t facts[] = {(int64_t)status.st_size, (int64_t)status.st_mtim.tv_sec, (int64_t)status.st_mtim.tv_nsec};
     XXH3_128bits_update(state, facts, sizeof facts);
+    return true;
 }
 
 static void hash_target(XXH3_state_t *state, const struct weft_target *target)
@@ -91,7 +95,10 @@ static void make_key(struct weft_stored *s, const struct weft_stored_facts *fact
     XXH3_INITSTATE(&state);
     XXH3_128bits_reset(&state);
     XXH3_128bits_update(&state, WEFT_STORED_WORD, sizeof WEFT_STORED_WORD);
-    hash_library(&state);
+    if (!hash_library(&state)) {
+        say(s, "weft's own file is not to be found, which is part of the key");
+        return;
+    }
     hash_target(&state, &s->context->target);
     XXH3_128bits_update(&state, numbers, sizeof numbers);
     XXH3_128bits_update(&state, text.data, text.length);
@@ -250,7 +257,7 @@ int weft_stored_open(struct weft_stored *s, const struct weft_graph *source, con
         return WEFT_OK;
     }
     const int status = weft_protected(s->context, open_stored, &(struct opening){s, facts});
-    return status == WEFT_OK ? try_load(s) : status;
+    return status == WEFT_OK && s->key[0] ? try_load(s) : status;
 }
 
 static void drop_file(struct weft_stored *s)

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { ROWS = 256, COLUMNS = 192 };
@@ -184,6 +185,31 @@ static void alternatives_are_in_no_key(void **state)
     assert_string_equal(again(1, 0, 8, result), "");
 }
 
+/* A program that has weft in itself is known by its own file, whatever it was called as. */
+static void programs_are_known_by_their_file(void **state)
+{
+    float result[8 * COLUMNS];
+    int status;
+    (void)again(1, 0, 8, result);
+    const pid_t child = fork();
+    if (child == 0) {
+        execl("/proc/self/exe", "some-name", folder, (char *)NULL);
+        _exit(2);
+    }
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* As such a child: 0 if the plan was found. */
+static int find_plan(const char *path)
+{
+    float result[8 * COLUMNS];
+    snprintf(folder, sizeof folder, "%s", path);
+    return *again(1, 0, 8, result) ? 1 : 0;
+}
+
 static void some_plans_are_not_stored(void **state)
 {
     float result[8 * COLUMNS];
@@ -312,11 +338,14 @@ static void constants_of_the_caller(void **state)
     weft_close(context);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc == 2)
+        return find_plan(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(plans_are_found_and_the_same, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(keys_differ, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(programs_are_known_by_their_file, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(alternatives_are_in_no_key, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(some_plans_are_not_stored, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(damaged_files_are_made_anew, make_folder, remove_folder),
