@@ -85,12 +85,26 @@ static bool takes_value(const struct choosing *c, weft_val v)
            (!c->has_data_sizes || weft_type_is_constant(weft_type_of(g, v)));
 }
 
+/* Has it none that data decide, as the bounds of a slice may be? */
+static bool takes_attrs(const struct choosing *c, weft_node n)
+{
+    const struct weft_node_info *const info = &c->graph->node[n.id];
+    bool takes = true;
+    for (unsigned i = 0; c->has_data_sizes && i < info->attrs; i++) {
+        const struct weft_attr *const attr = &info->attr[i];
+        takes = takes && (attr->kind != WEFT_ATTR_INT || weft_dim_is_constant(attr->integer));
+        for (uint32_t k = 0; attr->kind == WEFT_ATTR_INTS && k < attr->count; k++)
+            takes = takes && weft_dim_is_constant(attr->integers[k]);
+    }
+    return takes;
+}
+
 static bool takes_node(const struct choosing *c, weft_node n)
 {
     const struct weft_graph *const g = c->graph;
     const struct weft_node_info *const info = &g->node[n.id];
     bool takes = !info->dead && !weft_is_decided(g, n) && !info->constant && info->results > 0 &&
-                 !(weft_ops[info->op].traits & WEFT_CONTROL);
+                 !(weft_ops[info->op].traits & WEFT_CONTROL) && takes_attrs(c, n);
     for (unsigned i = 0; takes && i < info->operands; i++)
         takes = takes_value(c, weft_operand(g, n, i));
     for (unsigned i = 0; takes && i < info->results; i++)

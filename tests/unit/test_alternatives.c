@@ -344,6 +344,36 @@ static void nodes_of_bodies_are_weighed(void **state)
     close_world(&w);
 }
 
+static bool count_node(void *user, const struct weft_graph *graph, weft_node node)
+{
+    ++*(int *)user;
+    return false;
+}
+
+/* Nodes whose types or attributes have a size that another node finds: a trial has no such node. */
+static void sizes_out_of_data_are_left_alone(void **state)
+{
+    static const char text[] = "graph @g<K=data(4)>(%k: bool[4], %x: f32[4]) {\n"
+                               "  %c: f32[K] = compress %x, %k extent=[K]\n  %e: i64[1] = extents value=[K]\n"
+                               "  %y: f32[K] = tanh %c\n  %z: f32[4] = tanh %x\n  return %e, %y, %z\n}";
+    static const struct {
+        const char *op;
+        int nodes;
+    } cases[] = {{"extents", 0}, {"compress", 0}, {"tanh", 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct wish wish = {0};
+        int asked = 0;
+        struct weft_alternative alternative = alternative_of(&wish);
+        struct world w;
+        alternative.op = cases[i].op;
+        alternative.fits = count_node;
+        alternative.user = &asked;
+        assert_int_equal(compile(&w, &alternative, text), WEFT_OK);
+        assert_int_equal(asked, cases[i].nodes);
+        close_world(&w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -352,6 +382,7 @@ int main(void)
         cmocka_unit_test(costs_that_cannot_be_are_refused), cmocka_unit_test(others_are_left_alone),
         cmocka_unit_test(mistakes_are_named),        cmocka_unit_test(wrong_ones_are_refused),
         cmocka_unit_test(own_ones_compute_the_same), cmocka_unit_test(nodes_of_bodies_are_weighed),
+        cmocka_unit_test(sizes_out_of_data_are_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
