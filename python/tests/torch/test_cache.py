@@ -210,6 +210,18 @@ def test_without_tracing_another_version(caches):
     assert other["right"] and other["traced"] > 0 and other["aot"] == "miss, stored"
 
 
+def test_a_relative_folder_is_that_of_the_call(tmp_path, monkeypatch):
+    from weft.torch.cache import Cache
+
+    contexts = []
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        contexts.append(Cache.of("plans", 1).context)
+        assert (tmp_path / name / "plans").is_dir()
+    assert contexts[0] is not contexts[1]
+
+
 @pytest.mark.parametrize("value", [3, None])
 def test_option_of_a_wrong_type(value):
     from weft.torch.backend import Options

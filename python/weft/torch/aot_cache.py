@@ -209,8 +209,9 @@ def allow_whole() -> contextlib.AbstractContextManager:
     version of them it is, the salt says."""
     from torch._inductor import config
 
-    return config.patch(unsafe_marked_cacheable_functions={
-        **config.unsafe_marked_cacheable_functions, **dict.fromkeys(whole.NAMES, "weft")})
+    known = config.unsafe_marked_cacheable_functions  # older ones: a list of names
+    return config.patch(unsafe_marked_cacheable_functions={**known, **dict.fromkeys(whole.NAMES, "weft")}
+                        if isinstance(known, dict) else [*known, *whole.NAMES])
 
 
 def version() -> str:

@@ -50,9 +50,10 @@ class Cache:
         if not folder:
             return cls(default_context(threads), None, "no folder is known" if wanted is True and
                        os.environ.get("WEFT_PLANS") is None else "not wanted")
+        folder = os.path.abspath(folder)
         with _lock:
             if (threads, folder) not in _contexts:
-                _contexts[threads, folder] = _open(threads, os.path.abspath(folder))
+                _contexts[threads, folder] = _open(threads, folder)
             context, why = _contexts[threads, folder]
         return cls(context, None if why else folder, why)
 
