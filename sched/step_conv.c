@@ -110,6 +110,7 @@ void weft_step_fill_conv(const struct weft_bind *bind, struct weft_conv *conv)
         conv->pad[i] = weft_bind_attr(bind, WEFT_ATTR_pad, axis);
     }
     conv->prologue = bind->step->prologue ? make_piece : NULL;
+    weft_assert(!conv->prologue || weft_conv_is_made(conv)); /* as weft_prologue_fits says of all sizes */
     if (conv->prologue)
         lie_along(conv);
     if (!bind->step->epilogue)

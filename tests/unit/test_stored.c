@@ -2,6 +2,7 @@
 /* test_stored.c: plans in files (plan/stored.h): found by all that decides them, the same as planned anew, and whatever
  * is wrong with a file, there is a plan. */
 #include "plan_support.h"
+#include "scarce.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -54,7 +55,7 @@ static struct weft_context *open_here(int threads, const char *cpu, uint64_t byt
 }
 
 /* y = relu(x @ exp(w).T + b): passes compute exp(w), whose elements then only a pack has. */
-static struct weft_plan *plan_of(struct weft_context *context, int seed, uint32_t flags)
+static struct weft_graph *graph_of(struct weft_context *context, int seed)
 {
     const char *const head = any_rows ? "<n=1..64 hint=8>" : "", *const n = any_rows ? "n" : "8";
     char text[512];
@@ -66,7 +67,12 @@ static struct weft_plan *plan_of(struct weft_context *context, int seed, uint32_
              "  %%a: f32[%s,%d] = add %%m, %%c\n  %%y: f32[%s,%d] = relu %%a\n  return %%y\n}\n",
              head, n, ROWS, COLUMNS, ROWS, seed, COLUMNS, COLUMNS, ROWS, ROWS, COLUMNS, n, COLUMNS, n, COLUMNS, n,
              COLUMNS, n, COLUMNS);
-    struct weft_graph *const graph = parse(context, text);
+    return parse(context, text);
+}
+
+static struct weft_plan *plan_of(struct weft_context *context, int seed, uint32_t flags)
+{
+    struct weft_graph *const graph = graph_of(context, seed);
     struct weft_plan *const plan = compile(graph, flags | WEFT_COMPILE_STORE);
     weft_graph_destroy(graph);
     return plan;
@@ -292,6 +298,56 @@ static void a_full_folder_is_no_error(void **state)
     assert_int_equal(find_file(".plan", path), 0);
 }
 
+/* A plan that is compiled where an allocation is refused, and the next ones or not; false: none was. */
+static bool compile_with(int64_t allocations, bool once)
+{
+    struct scarce scarce = {.left = -1};
+    const struct weft_allocator allocator = scarce_allocator(&scarce);
+    const struct weft_context_options options = {.size = sizeof options, .threads = 2, .packs = folder,
+                                                 .allocator = &allocator};
+    const struct weft_compile_options how = {.size = sizeof how, .flags = WEFT_COMPILE_STORE};
+    struct weft_context *context;
+    struct weft_plan *plan = NULL;
+    assert_int_equal(weft_open(&options, &context), WEFT_OK);
+    struct weft_graph *const graph = graph_of(context, 1);
+    scarce.left = allocations;
+    scarce.once = once;
+    const int status = weft_compile(graph, &how, &plan);
+    const bool refused = scarce.refused > 0;
+    scarce.left = -1;
+    assert_true(status == (plan ? WEFT_OK : WEFT_ERR_NOMEM));
+    if (plan) {
+        float want[8 * COLUMNS], result[8 * COLUMNS];
+        run(plan, 8, result);
+        (void)again(1, 0, 8, want);
+        assert_memory_equal(result, want, sizeof want);
+    }
+    weft_plan_destroy(plan);
+    weft_graph_destroy(graph);
+    weft_close(context);
+    assert_int_equal(scarce.blocks, 0);
+    return refused;
+}
+
+/* With a file, with a damaged one, and with none: what cannot be stored for want of memory is compiled all the same. */
+static void memory_may_be_refused(void **state)
+{
+    float result[8 * COLUMNS];
+    for (int once = 0; once < 2; once++)
+        for (int way = 0; way < 3; way++) {
+            bool refused = true;
+            for (int64_t n = 0; refused; n++) {
+                char path[320];
+                (void)again(1, 0, 8, result);
+                if (way == 1)
+                    damage(".plan", 100, 0);
+                if (way == 2 && find_file(".plan", path))
+                    unlink(path);
+                refused = compile_with(n, once);
+            }
+        }
+}
+
 static void give_back(void *user, const void *data) { ++*(int *)user; }
 
 /* Weft text whose constants the caller has. */
@@ -349,6 +405,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(alternatives_are_in_no_key, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(some_plans_are_not_stored, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(damaged_files_are_made_anew, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(memory_may_be_refused, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(a_full_folder_is_no_error, make_folder, remove_folder),
         cmocka_unit_test(constants_of_the_caller),
     };
