@@ -12,6 +12,7 @@ from torch.utils import _pytree as pytree
 
 from weft.torch import reports
 from weft.torch.backend import Graphs, Options
+from weft.torch.cache import Cache
 from weft.torch.sizes import hint_of
 from weft.torch.table import decompositions
 
@@ -30,6 +31,7 @@ EMPTY = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided
 #: of equal elements it is not said which comes first
 TIES = {"sort", "argsort", "topk", "kthvalue"}
 OPTIONS = Options(freeze=False)
+NO_CACHE = Cache.of(False, 1)
 #: shapes and strides of results as torch traced them; some of its formulas lay results otherwise than eager does, and
 #: then a compiled graph has to follow the formula
 TRACED: set[tuple] = set()
@@ -190,7 +192,7 @@ def traced(function, mode: str):
                 if isinstance(value, torch.Tensor):
                     TRACED.add((tuple(map(hint_of, value.shape)), tuple(map(hint_of, value.stride()))))
             with torch.utils._python_dispatch._disable_current_modes():
-                return Graphs(None, gm, kind, OPTIONS).compile()
+                return Graphs(None, gm, kind, OPTIONS, NO_CACHE).compile()
 
         return compile_graph
 
