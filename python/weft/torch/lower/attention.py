@@ -35,7 +35,10 @@ def flash_attention(b, n, q, k, v, dropout=0.0, causal=False, *, attn_mask=None,
     operands = (q, k, v) if mask is None else (q, k, v, mask)
     if used_results(n) <= {0}:
         return [b.op("attention", *operands, factor=factor, causal=int(causal)), None]
-    return b.op("attention_sums", *operands, factor=factor, causal=int(causal))
+    y, sums = b.op("attention_sums", *operands, factor=factor, causal=int(causal))
+    if mask is not None:  # torch has 0 for a row that sees no key
+        sums = b.select(b.op("eq", sums, b.like(sums, -math.inf)), b.like(sums, 0), sums)
+    return [y, sums]
 
 
 @lower("_scaled_dot_product_flash_attention_for_cpu_backward")
