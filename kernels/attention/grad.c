@@ -8,6 +8,7 @@
 
 enum {
     BLOCK = 64,         /* rows that meet a chunk of keys together: lanes of a panel */
+    CAUSAL_BLOCK = 16,  /* the same on the diagonal */
     CHUNK = 128,        /* keys of one: scores of a block and both operands of its products lie near */
     SPANS = 8,
     LEAST_SPAN = 256,
@@ -197,6 +198,13 @@ static void meet_block(const struct work *w, int64_t first, int64_t rows)
     weft_attention_product(g->kernel, b.keys, slope, CHUNK + PAD, w->k, w->k_row, dq, w->dq_row, rows, g->width, true);
 }
 
+/* A block computes what its last row sees, so where rows see fewer keys than those behind them, blocks are lower. */
+static int64_t block_rows(const struct work *w, int64_t row)
+{
+    const int64_t last = w->first + w->keys - 1 - w->g->offset; /* who sees all keys */
+    return w->g->causal && row < last && row + BLOCK > w->first - w->g->offset ? CAUSAL_BLOCK : BLOCK;
+}
+
 static void meet_span(struct work *w, int64_t first, int64_t keys)
 {
     const struct weft_attention_grad *const g = w->g;
@@ -206,8 +214,10 @@ static void meet_span(struct work *w, int64_t first, int64_t keys)
         const float *const v = w->data->v + w->batch * g->v[0] + w->group * g->v[1] + j * g->v[2];
         w->k = find_rows(w, k, g->k, g->copy_k, g->at_k, w->keys, g->width, &w->k_row);
         w->v = find_rows(w, v, g->v, g->copy_v, g->at_v, w->keys, g->out_width, &w->v_row);
-        for (int64_t i = 0; i < g->rows; i += BLOCK)
-            meet_block(w, i, smaller(BLOCK, g->rows - i));
+        for (int64_t i = 0, rows; i < g->rows; i += rows) {
+            rows = smaller(block_rows(w, i), g->rows - i);
+            meet_block(w, i, rows);
+        }
     }
 }
 

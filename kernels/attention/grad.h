@@ -14,7 +14,8 @@
  * level. A key that a row does not see has the weight 0, and takes part: an infinite one makes NaNs.
  *
  *   for each span of keys of a group, for each head of it, for each chunk of the span:
- *     for each block of 64 rows:    queries, dy and y are turned, so that rows are lanes, and delta is made
+ *     for each block of 64 rows, 16 on the diagonal of causal scores:
+ *       queries, dy and y are turned, so that rows are lanes, and delta is made
  *       scores and the gradients of weights, [chunk][rows]; weights and ds in the places of them
  *       dv += weights · dy, dk += ds · q; ds turned, dq += ds · k
  *
