@@ -35,8 +35,8 @@ static int64_t lay(struct weft_check *check, const int64_t extent[4], int64_t re
 }
 
 struct arrays {
-    int64_t q[4], k[4], v[4], mask[4], y[4];
     int64_t size[5];
+    int64_t sums_size;
     float *data[4]; /* q, k, v, mask */
 };
 
@@ -63,6 +63,10 @@ static void random_case(struct weft_check *check, struct weft_attention *a, stru
     s->size[2] = lay(check, (int64_t[]){a->batch, a->groups, a->keys, a->out_width}, a->v);
     s->size[3] = lay(check, (int64_t[]){a->batch, a->heads, a->rows, a->keys}, a->mask);
     s->size[4] = lay(check, (int64_t[]){a->batch, a->heads, a->rows, a->out_width}, a->y);
+    a->has_sums = weft_check_between(check, 0, 1);
+    int64_t stride[4]; /* in any order of axes, too */
+    s->sums_size = lay(check, (int64_t[]){a->batch, a->heads, a->rows, 1}, stride);
+    memcpy(a->sums, stride, sizeof a->sums);
     if (weft_check_between(check, 0, 5) == 0)
         a->k[1] = a->v[1] = 0;
     for (int i = 0; i < 2 && weft_check_between(check, 0, 2) == 0; i++)
@@ -74,9 +78,9 @@ static int64_t at(const int64_t stride[4], int64_t b, int64_t h, int64_t i, int6
     return b * stride[0] + h * stride[1] + i * stride[2] + j * stride[3];
 }
 
-/* A row of results, and of what they may differ by. */
+/* A row of results, and of what they may differ by; the logarithm of the sum, and what that may differ by. */
 static void define(const struct weft_attention *a, const struct arrays *s, int64_t b, int64_t h, int64_t i,
-                   double *score, double *ret_y, double *ret_bound)
+                   double *score, double *ret_y, double *ret_bound, double ret_sum[2])
 {
     const int64_t g = h / (a->heads / a->groups); /* of one, if all have the same keys */
     double top = -INFINITY, sum = 0, error = 0;
@@ -100,6 +104,8 @@ static void define(const struct weft_attention *a, const struct arrays *s, int64
         score[t] = top == -INFINITY ? 0 : exp(score[t] - top);
         sum += score[t];
     }
+    ret_sum[0] = top == -INFINITY ? top : top + log(sum);
+    ret_sum[1] = (2 * error + (double)a->keys + 16 + 8 * fabs(ret_sum[0])) * 0x1p-23;
     const bool is_zero =
         (sum == 0 && a->empty != WEFT_ATTENTION_NAN) || (isnan(sum) && a->empty == WEFT_ATTENTION_CLEAR);
     for (int64_t j = 0; j < a->out_width; j++) {
@@ -113,13 +119,18 @@ static void define(const struct weft_attention *a, const struct arrays *s, int64
     }
 }
 
-static void check_rows(struct weft_check *check, const struct weft_attention *a, const struct arrays *s, const float *y)
+static void check_rows(struct weft_check *check, const struct weft_attention *a, const struct arrays *s,
+                       const float *y, const float *sums)
 {
     double *const score = weft_check_alloc(check, (size_t)a->keys * sizeof *score);
-    double want[80], bound[80];
+    double want[80], bound[80], sum[2];
     for (int64_t r = 0; r < a->batch * a->heads * a->rows && !weft_check_failed(check); r++) {
         const int64_t b = r / a->rows / a->heads, h = r / a->rows % a->heads, i = r % a->rows;
-        define(a, s, b, h, i, score, want, bound);
+        define(a, s, b, h, i, score, want, bound, sum);
+        const double made = a->has_sums ? (double)sums[b * a->sums[0] + h * a->sums[1] + i * a->sums[2]] : sum[0];
+        if (isnan(sum[0]) ? !isnan(made) : made != sum[0] && !(fabs(made - sum[0]) <= sum[1]))
+            weft_check_fail(check, "row %lld of head %lld, %lld keys, sum: %.9g, should be %.9g +- %.2g", (long long)i,
+                            (long long)h, (long long)a->keys, made, sum[0], sum[1]);
         for (int64_t j = 0; j < a->out_width; j++) {
             const double got = (double)y[at(a->y, b, h, i, j)];
             if (isnan(want[j]) ? !isnan(got) : !(fabs(got - want[j]) <= bound[j]))
@@ -129,7 +140,8 @@ static void check_rows(struct weft_check *check, const struct weft_attention *a,
     }
 }
 
-static void run(struct weft_check *check, const struct weft_attention *a, const struct arrays *s, float *y, int parts)
+static void run(struct weft_check *check, const struct weft_attention *a, const struct arrays *s, float *y, float *sums,
+                int parts)
 {
     void *const scratch = weft_check_alloc(check, a->scratch + 64);
     void *const aligned = (char *)scratch + (64 - (uintptr_t)scratch % 64) % 64;
@@ -138,8 +150,8 @@ static void run(struct weft_check *check, const struct weft_attention *a, const 
     memset(zero, 0, 64);
     for (int part = parts - 1; part >= 0; part--)
         weft_attention_run(
-            a, &(struct weft_attention_data){y, s->data[0], s->data[1], s->data[2], s->data[3], aligned, zero}, part,
-            parts);
+            a, &(struct weft_attention_data){y, sums, s->data[0], s->data[1], s->data[2], s->data[3], aligned, zero},
+            part, parts);
     for (int i = 0; i < 64; i++)
         if (zero[i])
             weft_check_fail(check, "byte %d of shared memory is not zero in the end", i);
@@ -171,14 +183,19 @@ static void body(struct weft_check *check, const void *user)
         float *const again = weft_check_alloc(check, (size_t)s.size[4] * sizeof *again);
         for (int64_t j = 0; j < s.size[4]; j++)
             y[j] = again[j] = 7;
+        float *const sums = weft_check_alloc(check, (size_t)s.sums_size * sizeof *sums);
+        float *const sums_again = weft_check_alloc(check, (size_t)s.sums_size * sizeof *sums);
+        for (int64_t j = 0; j < s.sums_size; j++)
+            sums[j] = sums_again[j] = 7;
         weft_attention_prepare(&a, (int)weft_check_between(check, 1, 5));
         if (strcmp(weft_attention_name(&a), user) != 0)
             weft_check_fail(check, "a case for it runs %s", weft_attention_name(&a));
-        run(check, &a, &s, y, (int)weft_check_between(check, 1, 4));
-        check_rows(check, &a, &s, y);
+        run(check, &a, &s, y, sums, (int)weft_check_between(check, 1, 4));
+        check_rows(check, &a, &s, y, sums);
         weft_attention_prepare(&base, 1);
-        run(check, &base, &s, again, 1);
+        run(check, &base, &s, again, sums_again, 1);
         weft_check_same(check, "at the baseline", y, again, s.size[4]);
+        weft_check_same(check, "of sums at the baseline", sums, sums_again, s.sums_size);
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attention.c: scores of a query with each key, softmax, and the mean of the values that it weighs; in double, a
- * row at a time, rounded once. Rows that see no key are 0. */
+ * row at a time, rounded once. Rows that see no key are 0. attention_sums also gives the logarithm of the sum of each
+ * row's exponentials. */
 #include "eval/rule.h"
 
 #include <math.h>
@@ -24,9 +25,9 @@ static double score_of(const struct attention *a, const union weft_number *query
     return a->softcap > 0 ? a->softcap * tanh(sum / a->softcap) : sum;
 }
 
-/* Weights of the keys for one row, which are all 0 where it sees none. */
-static void weigh(const struct attention *a, int64_t row, const union weft_number *query, const union weft_number *keys,
-                  const union weft_number *mask, union weft_number *weight)
+/* Weights of the keys for one row, which are all 0 where it sees none; the logarithm of the sum of exp(score). */
+static double weigh(const struct attention *a, int64_t row, const union weft_number *query,
+                    const union weft_number *keys, const union weft_number *mask, union weft_number *weight)
 {
     double largest = -INFINITY, sum = 0;
     bool any = false;
@@ -39,29 +40,31 @@ static void weigh(const struct attention *a, int64_t row, const union weft_numbe
         largest = isnan(largest) || largest > weight[k].real ? largest : weight[k].real;
         any |= seen;
     }
-    if (a->keeps_nan && largest == -INFINITY)
+    const bool blind = largest == -INFINITY;
+    if (a->keeps_nan && blind)
         largest = NAN;
     for (int64_t k = 0; k < a->keys; k++) {
         weight[k].real = (any || a->keeps_nan) && largest != -INFINITY ? exp(weight[k].real - largest) : 0;
         sum += weight[k].real;
     }
-    for (int64_t k = 0; k < a->keys && a->clears && isnan(sum); k++)
-        weight[k].real = 0;
-    if (a->clears && isnan(sum))
-        return;
     for (int64_t k = 0; k < a->keys && sum != 0; k++)
-        weight[k].real /= sum;
+        weight[k].real = a->clears && isnan(sum) ? 0 : weight[k].real / sum;
+    return blind ? -INFINITY : largest + log(sum);
 }
 
-static void attend(const struct attention *a, int64_t batch, union weft_number *weight, union weft_number *result)
+/* Results of a batch, and, unless it is NULL, a logarithm for each of its rows. */
+static void attend(const struct attention *a, int64_t batch, union weft_number *weight, union weft_number *result,
+                   union weft_number *logarithm)
 {
     for (int64_t head = 0; head < a->heads; head++) {
         const int64_t group = batch * a->groups + head / (a->heads / a->groups),
                       row = (batch * a->heads + head) * a->rows;
         const union weft_number *value = a->value + group * a->keys * a->out_width;
         for (int64_t i = 0; i < a->rows; i++, result += a->out_width) {
-            weigh(a, i, a->query + (row + i) * a->width, a->key + group * a->keys * a->width,
-                  a->mask ? a->mask + (row + i) * a->keys : NULL, weight);
+            const double log_sum = weigh(a, i, a->query + (row + i) * a->width, a->key + group * a->keys * a->width,
+                                         a->mask ? a->mask + (row + i) * a->keys : NULL, weight);
+            if (logarithm)
+                logarithm[head * a->rows + i].real = log_sum;
             for (int64_t j = 0; j < a->out_width; j++)
                 result[j].real = 0;
             for (int64_t k = 0; k < a->keys; k++)
@@ -71,7 +74,7 @@ static void attend(const struct attention *a, int64_t batch, union weft_number *
     }
 }
 
-void weft_eval_attention(struct weft_eval *eval)
+static void evaluate(struct weft_eval *eval, const struct weft_tensor *sums)
 {
     const struct weft_tensor *query = &eval->in[0], *key = &eval->in[1], *out = &eval->out[0];
     const unsigned operands = weft_node_of(eval->graph, eval->node)->operands;
@@ -100,13 +103,22 @@ void weft_eval_attention(struct weft_eval *eval)
     const int64_t results = weft_tensor_count(out);
     union weft_number *weight = weft_eval_scratch(eval, a.keys, sizeof *weight);
     union weft_number *result = weft_eval_scratch(eval, results, sizeof *result);
-    if (there && weight && result) {
-        for (int64_t batch = 0; batch < query->extent[0] && results > 0; batch++)
-            attend(&a, batch, weight, result + batch * a.heads * a.rows * a.out_width);
+    const int64_t rows = sums ? weft_tensor_count(sums) : 0, rows_of_one = a.heads * a.rows;
+    union weft_number *logarithm = weft_eval_scratch(eval, rows, sizeof *logarithm);
+    if (there && weight && result && logarithm) {
+        for (int64_t batch = 0; batch < query->extent[0] && (results > 0 || rows > 0); batch++)
+            attend(&a, batch, weight, result + batch * rows_of_one * a.out_width,
+                   sums ? logarithm + batch * rows_of_one : NULL);
         weft_eval_store_all(out, result);
+        if (sums)
+            weft_eval_store_all(sums, logarithm);
     }
     for (unsigned i = 0; i < operands; i++)
         weft_eval_drop_numbers(eval, in[i], weft_tensor_count(&eval->in[i]));
     weft_eval_drop_numbers(eval, weight, a.keys);
     weft_eval_drop_numbers(eval, result, results);
+    weft_eval_drop_numbers(eval, logarithm, rows);
 }
+
+void weft_eval_attention(struct weft_eval *eval) { evaluate(eval, NULL); }
+void weft_eval_attention_sums(struct weft_eval *eval) { evaluate(eval, &eval->out[1]); }

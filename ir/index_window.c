@@ -33,32 +33,6 @@ void weft_index_matmul(struct weft_indexing *r)
     weft_index_is(r, turned ? rank - 2 : rank - 1, columns);
 }
 
-/* Heads of keys and values, and how many heads of queries share one of them, are two axes. */
-void weft_index_attention(struct weft_indexing *r)
-{
-    /* q, k, v, mask, result: which of the four below are their last axes */
-    static const int last[5][2] = {{0, 2}, {3, 2}, {3, 1}, {0, 3}, {0, 1}};
-    const struct weft_type *q = weft_index_type(r, 0), *k = weft_index_type(r, 1), *v = weft_index_type(r, 2);
-    weft_dim sharing = weft_dim_of(1);
-    weft_dim_divides(r->graph->dims, q->extent[1], k->extent[1], &sharing); /* it does: infer_transform.c */
-    const int batch = weft_space_add(r, q->extent[0], WEFT_AXIS_PARALLEL);
-    const int group = weft_space_add(r, k->extent[1], WEFT_AXIS_PARALLEL);
-    const int head = weft_space_add_factor(r, sharing, WEFT_AXIS_PARALLEL);
-    const int four[4] = {weft_space_add(r, q->extent[2], WEFT_AXIS_PARALLEL),
-                         weft_space_add(r, v->extent[3], WEFT_AXIS_PARALLEL),
-                         weft_space_add(r, q->extent[3], WEFT_AXIS_REDUCED),
-                         weft_space_add(r, k->extent[2], WEFT_AXIS_REDUCED)};
-    if (!r->pin)
-        return;
-    const unsigned which = r->pin->result ? 4 : r->pin->index;
-    const bool shared = which == 1 || which == 2;
-    weft_index_is(r, 0, batch);
-    weft_index_term(r, 1, group, shared ? weft_dim_of(1) : sharing);
-    weft_index_is(r, 1, shared ? -1 : head);
-    for (int i = 0; i < 2; i++)
-        weft_index_is(r, 2 + i, four[last[which][i]]);
-}
-
 /* --- convolutions and windows ------------------------------------------------------------------------------------- */
 
 /* Axes of a convolution: a single group is none, and of several groups a single channel. */

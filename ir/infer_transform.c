@@ -1,47 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* infer_transform.c: attention, Fourier transforms, determinants, and quantised types. */
+/* infer_transform.c: Fourier transforms, determinants, and quantised types. */
 #include "ir/infer.h"
-
-/* --- attention --------------------------------------------------------------------------------------------- */
-
-static bool attention_fails(struct weft_infer *infer, const char *why)
-{
-    return weft_infer_fail(infer, "operands are %s, %s and %s: %s",
-                           weft_infer_type_text(infer, weft_infer_type(infer, 0)),
-                           weft_infer_type_text(infer, weft_infer_type(infer, 1)),
-                           weft_infer_type_text(infer, weft_infer_type(infer, 2)), why);
-}
-
-bool weft_infer_attention(struct weft_infer *infer)
-{
-    const struct weft_type *query = weft_infer_type(infer, 0), *key = weft_infer_type(infer, 1),
-                           *value = weft_infer_type(infer, 2);
-    int64_t causal;
-    weft_dim group;
-    if (!weft_infer_family(infer, 0, WEFT_FAMILY_REAL) || !weft_infer_same_dtype(infer, 0, 1) ||
-        !weft_infer_same_dtype(infer, 0, 2) || !weft_infer_int(infer, WEFT_ATTR_causal, 0, 1, &causal))
-        return false;
-    if (query->rank != 4 || key->rank != 4 || value->rank != 4)
-        return attention_fails(infer, "each must have axes for batch, head, position and width");
-    if (!weft_dim_same(query->extent[0], key->extent[0]) || !weft_dim_same(query->extent[0], value->extent[0]) ||
-        !weft_dim_same(key->extent[1], value->extent[1]) || !weft_dim_same(key->extent[2], value->extent[2]) ||
-        !weft_dim_same(query->extent[3], key->extent[3]))
-        return attention_fails(infer, "batches, heads and positions of keys and values, and widths of queries and keys "
-                                      "must be equal");
-    if (!weft_dim_divides(infer->graph->dims, query->extent[1], key->extent[1], &group) ||
-        weft_infer_below(infer, key->extent[1], 1))
-        return attention_fails(infer, "the heads of queries must be a multiple of those of keys");
-    const struct weft_type mask = {.dtype = query->dtype,
-                                   .rank = 4,
-                                   .extent = {query->extent[0], query->extent[1], query->extent[2], key->extent[2]}};
-    if (infer->operands == 4 && !weft_type_same(weft_infer_type(infer, 3), &mask))
-        return weft_infer_fail(infer, "the mask is %s instead of %s",
-                               weft_infer_type_text(infer, weft_infer_type(infer, 3)),
-                               weft_infer_type_text(infer, &mask));
-    infer->result[0] = *query;
-    infer->result[0].extent[3] = value->extent[3];
-    return true;
-}
 
 /* --- dft, det ---------------------------------------------------------------------------------------------- */
 

@@ -362,8 +362,9 @@ weft_node weft_parse_op(struct weft_parser *p, const struct weft_declared *resul
     if (!op || !parse_operands(p, &operands, ret_silent))
         return WEFT_NO_NODE;
     if (weft_ops[op].results >= 0 && (unsigned)weft_ops[op].results != results) {
-        weft_parse_fail(p, result[0].at, WEFT_ERR_INVALID, "%s has %d result, but %u are declared", weft_ops[op].name,
-                        weft_ops[op].results, results);
+        weft_parse_fail(p, result[0].at, WEFT_ERR_INVALID, "%s has %d result%s, but %u %s declared",
+                        weft_ops[op].name, weft_ops[op].results, weft_ops[op].results == 1 ? "" : "s", results,
+                        results == 1 ? "is" : "are");
         return WEFT_NO_NODE;
     }
     if (op == WEFT_OP_const && !weft_parse_constant(p, &result[0].type, &constant))

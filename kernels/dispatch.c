@@ -14,6 +14,8 @@ static const struct weft_kernel_info kernels[] = {
 
 #define ATTENTION(id, level, cpu) {"attention", "weft_attention_" #id "__" #level, cpu},
 #include "kernels/attention/attention.def"
+#define ATTENTION(id, level, cpu) {"attention_grad", "weft_attention_grad_" #id "__" #level, cpu},
+#include "kernels/attention/attention.def"
 
 #define WEFT_CONV(name, cpu, ...) {"conv", #name, cpu},
 #include "kernels/conv/conv.def"

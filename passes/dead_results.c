@@ -17,6 +17,7 @@
  *         what is read, through the body and around the loop. A carried value that the body returns as it got it is no
  *         longer carried but handed to each trip, and whoever reads its result reads what the loop was given.
  * top_k   One largest element whose value is not read is an arg_max.
+ * attention_sums   Without a reader of the sums it is an attention.
  *
  * A node cannot change its number of results, so a new one takes the place of the old one, with the same bodies. A body
  * that two nodes share stays as it is. One node is one rewrite; every bit of the results stays.
@@ -351,6 +352,24 @@ static bool choose_one(struct weft_graph *g, weft_node n)
     return true;
 }
 
+static bool drop_sums(struct weft_graph *g, weft_node n)
+{
+    const struct weft_node_info info = g->node[n.id];
+    weft_val operand[4];
+    if (!is_read(g, weft_result(g, n, 0)) || is_read(g, weft_result(g, n, 1)) ||
+        !weft_permit(g, "dead_results", weft_result(g, n, 0)))
+        return false;
+    for (unsigned i = 0; i < info.operands; i++)
+        operand[i] = weft_operand(g, n, i);
+    struct weft_builder b = {g, n};
+    if (weft_value_of(g, weft_result(g, n, 0))->name)
+        weft_add_remark(g, "dead_results", weft_result(g, n, 0), "done", "nobody reads the sums of rows");
+    const weft_val y = weft_build(&b, WEFT_OP_attention, info.operands, operand, info.attrs, info.attr, NULL);
+    weft_substitute(g, weft_result(g, n, 0), y);
+    weft_erase_node(g, n);
+    return true;
+}
+
 bool weft_pass_dead_results(struct weft_graph *graph, const struct weft_target *target)
 {
     const uint32_t *mentions = count_bodies(graph);
@@ -362,6 +381,8 @@ bool weft_pass_dead_results(struct weft_graph *graph, const struct weft_target *
             changed |= prune(graph, n, mentions);
         else if (weft_opcode_of(graph, n) == WEFT_OP_top_k)
             changed |= choose_one(graph, n);
+        else if (weft_opcode_of(graph, n) == WEFT_OP_attention_sums)
+            changed |= drop_sums(graph, n);
     }
     return changed;
 }

@@ -150,6 +150,7 @@ bool weft_pass_decompose(struct weft_graph *graph, const struct weft_target *tar
         weft_decompose_pieces,
         weft_decompose_reductions,
         weft_decompose_contractions,
+        weft_decompose_attention,
         weft_decompose_quantised,
         weft_decompose_narrow,
         weft_decompose_orders,

@@ -5,8 +5,8 @@
 
 #include "passes/passes.h"
 
-extern const struct weft_rule_set weft_decompose_activations, weft_decompose_pieces, weft_decompose_narrow,
-                                  weft_decompose_orders, weft_decompose_rounding;
+extern const struct weft_rule_set weft_decompose_activations, weft_decompose_attention, weft_decompose_pieces,
+                                  weft_decompose_narrow, weft_decompose_orders, weft_decompose_rounding;
 
 /* The first result of the node's op on f32: its operands of 16-bit floats are widened. */
 weft_val weft_build_wide(struct weft_builder *b, weft_node node);

@@ -4,15 +4,10 @@
  *   conv_transpose   where kernels have none: conv of x with stride - 1 zeros behind each element, and the mirrored
  *                    weights. It multiplies by those zeros, stride times too many along each axis. The kernel of f32
  *                    has vectors along the results of a group, so in groups it is left those that fill half of one.
- *   attention        of 16-bit floats: in f32 between casts, as products are. Of f64: matmul, scaling, bound and mask,
- *                    softmax, matmul. Of f32 it stays: there is a kernel (kernels/attention)
  *   matmul, conv     of 16-bit floats: in f32 between casts, for as long as no kernel reads 16 bits itself
  *
- * Where a row may see no key, softmax would divide 0 by 0: its maximum is -inf there, which becomes 0, and its sum
- * becomes 1. Needs and keeps: nothing. */
+ * Needs and keeps: nothing. */
 #include "passes/decompose.h"
-
-#include <math.h>
 
 /* --- conv_transpose --------------------------------------------------------------------------------------------- */
 
@@ -121,136 +116,6 @@ static weft_val conv_transpose(struct weft_rewriting *r, weft_node n)
     return weft_build(b, WEFT_OP_conv, 2, (const weft_val[]){spread, mirror}, acc ? 3 : 2, attr, NULL);
 }
 
-/* --- attention -------------------------------------------------------------------------------------------------- */
-
-/* Heads that several queries share, once for each of them. */
-static weft_val repeated(struct weft_builder *b, weft_val x, weft_dim heads)
-{
-    const struct weft_type type = *weft_type_of(b->graph, x);
-    if (weft_dim_same(type.extent[1], heads))
-        return x;
-    struct weft_type wide = {.dtype = type.dtype, .rank = 5}, result = type;
-    wide.extent[0] = type.extent[0];
-    wide.extent[1] = type.extent[1];
-    wide.extent[2] = weft_dim_div(b->graph->dims, heads, type.extent[1]);
-    wide.extent[3] = type.extent[2];
-    wide.extent[4] = type.extent[3];
-    result.extent[1] = heads;
-    return weft_build_reshape(b, weft_build_bcast(b, x, &wide, (const int[]){0, 1, 3, 4}), &result);
-}
-
-/* [0, 1, … extent) */
-static weft_val places(struct weft_builder *b, weft_dim extent)
-{
-    const struct weft_type type = {.dtype = WEFT_I64, .rank = 1, .extent = {extent}};
-    const struct weft_attr attr = weft_attr_of_int(WEFT_ATTR_axis, 0);
-    return weft_build(b, WEFT_OP_iota, 0, NULL, 1, &attr, &type);
-}
-
-static weft_val chosen(struct weft_builder *b, weft_val condition, weft_val x, weft_val y)
-{
-    return weft_build(b, WEFT_OP_select, 3, (const weft_val[]){condition, x, y}, 0, NULL, NULL);
-}
-
-/* What hides does so whatever the score is. */
-static weft_val with_mask(struct weft_builder *b, weft_val scores, weft_val mask)
-{
-    const struct weft_type type = *weft_type_of(b->graph, mask);
-    const weft_val lowest = weft_build_splat(b, &type, WEFT_HIDING_MASK);
-    const weft_val sum = weft_build_binary(b, WEFT_OP_add, scores, mask);
-    return chosen(b, weft_build_binary(b, WEFT_OP_le, mask, lowest), mask, sum);
-}
-
-/* Keys behind row + offset are not seen. The mask has rows and keys only: batches and heads share it. */
-static weft_val causal(struct weft_builder *b, weft_val scores, weft_dim offset)
-{
-    const struct weft_type type = *weft_type_of(b->graph, scores), number = {.dtype = WEFT_I64};
-    const struct weft_type rows = {.dtype = WEFT_I64, .rank = 1, .extent = {type.extent[2]}};
-    const struct weft_type both = {.dtype = WEFT_I64, .rank = 2, .extent = {type.extent[2], type.extent[3]}};
-    struct weft_type mask = type;
-    mask.dtype = WEFT_BOOL;
-    const struct weft_attr value = weft_attr_of_dims(WEFT_ATTR_value, 1, &offset);
-    const weft_val shift = weft_build(b, WEFT_OP_extents, 0, NULL, 1, &value, &number);
-    const weft_val shifts = weft_build_bcast(b, shift, &rows, NULL);
-    const weft_val last = weft_build_binary(b, WEFT_OP_add, places(b, type.extent[2]), shifts);
-    const weft_val key = weft_build_bcast(b, places(b, type.extent[3]), &both, (const int[]){1});
-    const weft_val seen =
-        weft_build_binary(b, WEFT_OP_le, key, weft_build_bcast(b, last, &both, (const int[]){0}));
-    const weft_val hidden = weft_build_splat(b, &type, -INFINITY);
-    return chosen(b, weft_build_bcast(b, seen, &mask, (const int[]){2, 3}), scores, hidden);
-}
-
-/* softmax along the last axis, with zeros where all is -inf. */
-static weft_val guarded_softmax(struct weft_builder *b, weft_val x)
-{
-    const struct weft_type type = *weft_type_of(b->graph, x);
-    const int last = 3, kept[] = {0, 1, 2};
-    const weft_val most = weft_build_reduce(b, WEFT_OP_reduce_max, x, 1, &last, /* keepdims= */ false);
-    const struct weft_type row = *weft_type_of(b->graph, most);
-    const weft_val blind = weft_build_binary(b, WEFT_OP_eq, most, weft_build_splat(b, &row, -INFINITY));
-    const weft_val centre = chosen(b, blind, weft_build_splat(b, &row, 0), most);
-    const weft_val power = weft_build_unary(
-        b, WEFT_OP_exp, weft_build_binary(b, WEFT_OP_sub, x, weft_build_bcast(b, centre, &type, kept)));
-    const weft_val sum = weft_build_reduce(b, WEFT_OP_sum, power, 1, &last, /* keepdims= */ false);
-    const weft_val divisor = chosen(b, blind, weft_build_splat(b, &row, 1), sum);
-    return weft_build_binary(b, WEFT_OP_div, power, weft_build_bcast(b, divisor, &type, kept));
-}
-
-/* 0 where it is NaN. */
-static weft_val cleared(struct weft_builder *b, weft_val x)
-{
-    const struct weft_type type = *weft_type_of(b->graph, x);
-    const weft_val zero = weft_build_splat(b, &type, 0);
-    return chosen(b, weft_build_unary(b, WEFT_OP_is_nan, x), zero, x);
-}
-
-static weft_val scaled(struct weft_builder *b, weft_val x, double factor)
-{
-    const struct weft_type type = *weft_type_of(b->graph, x);
-    return factor == 1 ? x : weft_build_binary(b, WEFT_OP_mul, x, weft_build_splat(b, &type, factor));
-}
-
-/* The same of f32, between casts. */
-static weft_val attention_in_f32(struct weft_rewriting *r, weft_node n)
-{
-    const int dtype = weft_type_of(r->graph, weft_result(r->graph, n, 0))->dtype;
-    return weft_narrow(&r->build, weft_build_wide(&r->build, n), dtype);
-}
-
-static weft_val attention(struct weft_rewriting *r, weft_node n)
-{
-    struct weft_graph *g = r->graph;
-    struct weft_builder *b = &r->build;
-    const int dtype = weft_type_of(g, weft_result(g, n, 0))->dtype;
-    if (dtype == WEFT_F32 || !weft_rewrite_begin(r))
-        return WEFT_NO_VALUE;
-    if (dtype != WEFT_F64)
-        return attention_in_f32(r, n);
-    const weft_dim heads = weft_type_of(g, weft_operand(g, n, 0))->extent[1];
-    const weft_dim offset = weft_attr_dim(g, n, WEFT_ATTR_offset);
-    const double softcap = weft_attr_real(g, n, WEFT_ATTR_softcap);
-    const bool is_causal = weft_attr_int(g, n, WEFT_ATTR_causal) != 0, masked = g->node[n.id].operands == 4;
-    const struct weft_attr trans_b = weft_attr_of_int(WEFT_ATTR_trans_b, 1), axis = weft_attr_of_int(WEFT_ATTR_axis, 3);
-    const weft_val query = scaled(b, weft_operand(g, n, 0), weft_attr_real(g, n, WEFT_ATTR_factor));
-    const weft_val key = repeated(b, weft_operand(g, n, 1), heads);
-    const weft_val value = repeated(b, weft_operand(g, n, 2), heads);
-
-    weft_val x = weft_build(b, WEFT_OP_matmul, 2, (const weft_val[]){query, key}, 1, &trans_b, NULL);
-    if (softcap > 0)
-        x = scaled(b, weft_build_unary(b, WEFT_OP_tanh, scaled(b, x, 1 / softcap)), softcap);
-    if (masked)
-        x = with_mask(b, x, weft_operand(g, n, 3));
-    if (is_causal)
-        x = causal(b, x, offset);
-    int64_t low, high;
-    weft_dim_range(g->dims, offset, &low, &high);
-    const char *const empty = weft_attr_word(g, n, WEFT_ATTR_empty);
-    const bool sees = empty[0] == 'n' || (empty[0] == 'z' && !masked && (!is_causal || low >= 0));
-    const weft_val share = sees ? weft_build(b, WEFT_OP_softmax, 1, &x, 1, &axis, NULL) : guarded_softmax(b, x);
-    return weft_build(b, WEFT_OP_matmul, 2, (const weft_val[]){empty[0] == 'c' ? cleared(b, share) : share, value}, 0,
-                      NULL, NULL);
-}
-
 /* --- 16-bit products -------------------------------------------------------------------------------------------- */
 
 static weft_val in_f32(struct weft_rewriting *r, weft_node n)
@@ -275,6 +140,5 @@ static const struct weft_rule rules[] = {
     {"matmul",         WEFT_OP_matmul,         in_f32,         "16-bit products in f32"},
     {"conv",           WEFT_OP_conv,           in_f32,         "16-bit products in f32"},
     {"conv_transpose", WEFT_OP_conv_transpose, conv_transpose, "a convolution of the dilated operand"},
-    {"attention",      WEFT_OP_attention,      attention,      "softmax(q * k') * v"},
 };
 const struct weft_rule_set weft_decompose_contractions = WEFT_RULE_SET(rules);

@@ -282,6 +282,8 @@ struct weft_unit_counts {
 };
 /* Both products of an attention. */
 double weft_attention_flops(const struct weft_tensor *q, const struct weft_tensor *k, const struct weft_tensor *out);
+/* The five products of its gradient; y is what it gave. */
+double weft_attention_grad_flops(const struct weft_tensor *q, const struct weft_tensor *k, const struct weft_tensor *y);
 /* All units for the sizes of these symbols (NULL: at their hints), in order of the steps, in memory of the arena's;
  * what `ret_count` says how many of. Under weft_protected. */
 const struct weft_unit_counts *weft_plan_count_units(struct weft_plan *plan, const int64_t *symbols,

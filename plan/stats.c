@@ -187,6 +187,11 @@ double weft_attention_flops(const struct weft_tensor *q, const struct weft_tenso
     return 2 * (weft_tensor_elements(q) + weft_tensor_elements(out)) * (double)k->extent[k->rank - 2];
 }
 
+double weft_attention_grad_flops(const struct weft_tensor *q, const struct weft_tensor *k, const struct weft_tensor *y)
+{
+    return 2 * (3 * weft_tensor_elements(q) + 2 * weft_tensor_elements(y)) * (double)k->extent[k->rank - 2];
+}
+
 /* What a custom function says of itself; -1: nothing. */
 static int64_t custom_flops(const struct counter *c, weft_node n)
 {
@@ -213,10 +218,15 @@ static int64_t flops_of(const struct counter *c, weft_node n)
     if (traits & (WEFT_VIEW | WEFT_MOVEMENT | WEFT_PLACEMENT | WEFT_SOURCE | WEFT_UPDATE | WEFT_CONTROL))
         return 0;
     const struct weft_tensor *const tensor = c->frame->tensor;
-    if (weft_opcode_of(g, n) == WEFT_OP_attention)
+    const int op = weft_opcode_of(g, n);
+    if (op == WEFT_OP_attention || op == WEFT_OP_attention_sums)
         return at_least_0((int64_t)weft_attention_flops(&tensor[weft_operand(g, n, 0).id],
                                                         &tensor[weft_operand(g, n, 1).id],
                                                         &tensor[weft_result(g, n, 0).id]));
+    if (op == WEFT_OP_attention_grad)
+        return at_least_0((int64_t)weft_attention_grad_flops(&tensor[weft_operand(g, n, 1).id],
+                                                             &tensor[weft_operand(g, n, 2).id],
+                                                             &tensor[weft_operand(g, n, 4).id]));
     if (!weft_index_space(g, n, &space))
         return all_elements(&c->frame->tensor[weft_result(g, n, 0).id]);
     int64_t points = traits & WEFT_CONTRACTION ? 2 : 1;

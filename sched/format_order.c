@@ -161,8 +161,11 @@ bool weft_format_mixes_rows(const struct weft_formats *f, struct weft_pin operan
 {
     const struct weft_graph *g = f->graph;
     const weft_val value = weft_pin_value(g, operand), to = weft_result(g, operand.node, 0);
-    if (weft_opcode_of(g, operand.node) == WEFT_OP_attention)
+    const int op = weft_opcode_of(g, operand.node);
+    if (op == WEFT_OP_attention || op == WEFT_OP_attention_sums)
         return operand.index > 0 || weft_format_agreement_of(g, operand, layout, result) == WEFT_SAME_ORDER;
+    if (op == WEFT_OP_attention_grad) /* dq as q */
+        return operand.index != 1 || weft_format_agreement_of(g, operand, layout, result) == WEFT_SAME_ORDER;
     const int rank = weft_type_of(g, value)->rank;
     int dim[WEFT_MAX_RANK];
     for (int i = 0; i < WEFT_MAX_RANK; i++)

@@ -255,7 +255,9 @@ static int64_t tie_ps(const struct weft_chooser *c, weft_val first, const struct
 {
     const uint32_t with = list_of(c, first)->layout[choice->format];
     const uint32_t operands = c->graph->node[weft_def(c->graph, v).id].operands;
-    if (!choice->own && weft_def_opcode(c->graph, v) == WEFT_OP_attention) /* a sum for each row, wherever rows are */
+    const int op = weft_def_opcode(c->graph, v);
+    /* whose kernels write any strides */
+    if (!choice->own && (op == WEFT_OP_attention_sums || op == WEFT_OP_attention_grad))
         return 0;
     if (choice->own)
         return choice->own->layout[operands + c->graph->value[v.id].result] == layout ? 0 : WEFT_LABEL_NEVER;

@@ -55,12 +55,13 @@ const struct weft_scheduler weft_scheduler_matrix = {
     .name = "matrix", .choose = choose_f32_or_product, .write_ps = write_product, .read_ps = product_read_ps};
 /* --- attention ---------------------------------------------------------------------------------------------------- */
 
-/* Queries, keys, values and results are copied where the last axis is not contiguous, the mask too. */
+/* Queries, keys, values and results are copied where the last axis is not contiguous, the mask too. Of sums, which have
+ * three axes, each is read or written on its own. */
 static int64_t attention_ps(const struct weft_formats *f, struct weft_pin pin, uint32_t layout)
 {
     const weft_val value = weft_pin_value(f->graph, pin);
-    const int fastest = weft_format_fastest_axis(f, value, layout);
-    if (fastest == WEFT_NO_DIM || fastest == weft_type_of(f->graph, value)->rank - 1)
+    const int fastest = weft_format_fastest_axis(f, value, layout), rank = weft_type_of(f->graph, value)->rank;
+    if (fastest == WEFT_NO_DIM || fastest == rank - 1 || rank == 3)
         return 0;
     return weft_format_move_ps(f, weft_format_bytes(f, value), WEFT_PRICE_convert_single_near);
 }
@@ -69,13 +70,9 @@ static int64_t read_attention(const struct weft_formats *f, struct weft_pin oper
     return attention_ps(f, operand, layout) +
            (weft_format_mixes_rows(f, operand, layout, result) ? 0 : WEFT_FORMAT_TIE);
 }
-static int64_t write_attention(const struct weft_formats *f, weft_node n, uint32_t layout)
-{
-    return attention_ps(f, (struct weft_pin){.node = n, .result = true}, layout);
-}
 
 const struct weft_scheduler weft_scheduler_attention = {
-    .name = "attention", .choose = choose_f32, .write_ps = write_attention, .read_ps = read_attention};
+    .name = "attention", .choose = choose_f32, .read_ps = read_attention, .result_ps = attention_ps};
 
 /* --- convolutions ------------------------------------------------------------------------------------------------- */
 

@@ -27,13 +27,17 @@ static void bind_attention(struct weft_bind *bind, void *descriptor)
         .softcap = (float)weft_attr_real(g, n, WEFT_ATTR_softcap), .causal = weft_attr_int(g, n, WEFT_ATTR_causal) != 0,
         .offset = weft_dim_evaluate(g->dims, weft_attr_dim(g, n, WEFT_ATTR_offset), bind->symbols),
         .empty = empty_of(weft_attr_word(g, n, WEFT_ATTR_empty)),
-        .masked = g->node[n.id].operands == 4};
+        .masked = g->node[n.id].operands == 4, .has_sums = bind->step->outs == 2};
     memcpy(a->q, q->stride, sizeof a->q);
     memcpy(a->k, k->stride, sizeof a->k);
     memcpy(a->v, v->stride, sizeof a->v);
     memcpy(a->y, y->stride, sizeof a->y);
     if (a->masked)
         memcpy(a->mask, bind->in[3].stride, sizeof a->mask);
+    if (a->has_sums) {
+        const struct weft_tensor sums = weft_bind_tensor(bind, bind->step->out[1]);
+        memcpy(a->sums, sums.stride, sizeof a->sums);
+    }
     weft_attention_prepare(a, bind->workers);
     bind->parts = a->parts;
     bind->scratch = a->scratch;
@@ -43,7 +47,9 @@ static void bind_attention(struct weft_bind *bind, void *descriptor)
 static void run_attention(const void *descriptor, struct weft_call *call)
 {
     const struct weft_attention *a = descriptor;
-    const struct weft_attention_data data = {.y = call->out, .q = call->in[0], .k = call->in[1], .v = call->in[2],
+    const struct weft_attention_data data = {.y = call->out,
+                                             .sums = a->has_sums ? call->tensor(call, call->step->out[1]).data : NULL,
+                                             .q = call->in[0], .k = call->in[1], .v = call->in[2],
                                              .mask = a->masked ? call->in[3] : NULL, .scratch = call->scratch,
                                              .shared = call->shared};
     weft_attention_run(a, &data, call->part, call->parts);

@@ -75,7 +75,11 @@ static double own_roundings(const struct sized *s, weft_node node)
         length = elements_of(s, weft_operand(graph, node, 1), 2) * size_of(s, first->extent[0]);
         return 2 + sqrt(length);
     case WEFT_OP_attention:
+    case WEFT_OP_attention_sums:
         return 8 + sqrt(elements_of(s, weft_operand(graph, node, 1), 2));
+    case WEFT_OP_attention_grad: /* sums over keys, or over rows and the heads that share them */
+        length = elements_of(s, weft_operand(graph, node, 5), 1) + elements_of(s, weft_operand(graph, node, 2), 2);
+        return 16 + sqrt(length);
     case WEFT_OP_dft:
         return 4 + sqrt(size_of(s, weft_attr_dim(graph, node, WEFT_ATTR_length)));
     case WEFT_OP_softmax:

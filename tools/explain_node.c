@@ -128,8 +128,11 @@ static double operations(const struct explain *e, const struct weft_graph *graph
 {
     const uint32_t traits = weft_op_of(graph, node)->traits;
     const bool multiplies = traits & WEFT_CONTRACTION && graph->node[node.id].operands > 1;
-    if (weft_opcode_of(graph, node) == WEFT_OP_attention)
+    const int op = weft_opcode_of(graph, node);
+    if (op == WEFT_OP_attention || op == WEFT_OP_attention_sums)
         return weft_attention_flops(&in[0], &in[1], out);
+    if (op == WEFT_OP_attention_grad)
+        return weft_attention_grad_flops(&in[1], &in[2], &in[4]);
     if (multiplies && !(traits & WEFT_RECURRENT)) /* whose index maps are not known */
         return 2 * points(e, graph, node);
     if (traits & (WEFT_SOURCE | WEFT_VIEW | WEFT_MOVEMENT | WEFT_CONTROL | WEFT_PLACEMENT))

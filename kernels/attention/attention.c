@@ -6,9 +6,8 @@
  *       for each panel of 64 keys, for each tile of rows:   scores
  *       for each tile of rows:                              weights; times values; times 1 / sum of weights */
 #include "kernels/attention/decode.h"
-#include "kernels/gemm/gemm.h"
+#include "kernels/attention/tiles.h"
 
-#include <math.h>
 #include <string.h>
 
 enum {
@@ -17,7 +16,6 @@ enum {
     BLOCKS_A_PART = 4,
     CACHE = 1 << 20,
     PAD = 16,           /* floats behind a row of scores, against rows a power of two apart */
-    MANY_TERMS = 64,    /* a product of so many has all tiles */
     EXPONENTIAL = 14    /* multiply-adds in whose time a weight is made: 7 cycles with two of them in each */
 };
 
@@ -30,45 +28,10 @@ static const struct weft_attention_code *const codes[] = {
 #include "kernels/attention/attention.def"
 };
 
-/* A tile of one row where there is no other (gemm.h): one chain for each result. */
-static void plain_tile(int64_t k, const float *a, int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row,
-                       int64_t columns, bool from_c, const struct weft_gemm_last *last)
-{
-    (void)a_row, (void)c_row, (void)from_c, (void)last;
-    for (int64_t j = 0; j < columns; j++) {
-        float sum = 0;
-        for (int64_t p = 0; p < k; p++)
-            sum = fmaf(a[p], b[p * b_row + j], sum);
-        c[j] = sum;
-    }
-}
-
-static weft_gemm_tile_fn *tile_of(const struct weft_attention *a, int64_t k, int64_t rows, int64_t columns)
-{
-    return a->kernel->code->transpose ? weft_gemm_tile(a->kernel, k, rows, columns) : plain_tile;
-}
-
 /* The most rows that a tile of so many columns has, for many terms. */
 static int64_t rows_of(const struct weft_attention *a, int64_t columns)
 {
-    int64_t rows = a->kernel->code->transpose ? WEFT_ATTENTION_ROWS : 1;
-    while (!tile_of(a, MANY_TERMS, rows, columns))
-        rows--;
-    return rows;
-}
-
-/* c[i·c_row + j] = sum over p < k of x[i·x_row + p] · y[p·y_row + j]. With few terms there are tiles of fewer rows. */
-static void multiply(const struct weft_attention *a, int64_t k, const float *x, int64_t x_row, const float *y,
-                     int64_t y_row, float *c, int64_t c_row, int64_t rows, int64_t columns)
-{
-    weft_gemm_tile_fn *const tile = tile_of(a, k, rows, columns);
-    if (tile) {
-        tile(k, x, x_row, y, y_row, c, c_row, columns, false, NULL);
-        return;
-    }
-    const int64_t some = rows / 2; /* the kernel's own rows have a tile whatever there is to multiply */
-    multiply(a, k, x, x_row, y, y_row, c, c_row, some, columns);
-    multiply(a, k, x + some * x_row, x_row, y, y_row, c + some * c_row, c_row, rows - some, columns);
+    return weft_attention_tile_rows(a->kernel, columns);
 }
 
 /* --- prepare ------------------------------------------------------------------------------------------------------ */
@@ -227,8 +190,9 @@ static void score_block(const struct work *w, const struct block *b)
                 continue;
             if (a->copy_k)
                 columns = smaller(panel, rounded(columns, 8)); /* vectors; what is behind keys is 0 times something */
-            multiply(a, a->width, b->q + i * b->q_row, b->q_row, k, w->k_row,
-                     w->scratch + a->at_score + i * a->score_row + j, a->score_row, i_end - i, columns);
+            weft_attention_tile(a->kernel, a->width, b->q + i * b->q_row, b->q_row, k, w->k_row,
+                                w->scratch + a->at_score + i * a->score_row + j, a->score_row, i_end - i, columns,
+                                false);
         }
     }
 }
@@ -255,6 +219,9 @@ static void weigh_rows(const struct work *w, const struct block *b, int64_t i, i
     a->code->weigh(&r);
     for (int64_t p = 0; p < r.rows; p++)
         ret_inverse[p] = weft_attention_inverse(sum[p], a->empty);
+    const int64_t place = w->batch * a->sums[0] + b->head * a->sums[1] + (b->first + i) * a->sums[2];
+    for (int64_t p = 0; a->has_sums && p < r.rows; p++)
+        w->data->sums[place + p * a->sums[2]] = a->code->log_sum(centre[p], sum[p]);
 }
 
 /* Weights times values, to y[i·y_row + j]. */
@@ -266,8 +233,8 @@ static void weigh_values(const struct work *w, const float *weight, int64_t rows
         const int64_t columns = smaller(panel, a->out_width - j), most = rows_of(a, columns);
         for (int64_t i = 0; i < rows; i += most) {
             const int64_t some = smaller(most, rows - i);
-            multiply(a, keys, weight + i * a->score_row, a->score_row, w->v + j, w->v_row, y + i * y_row + j, y_row,
-                     some, columns);
+            weft_attention_tile(a->kernel, keys, weight + i * a->score_row, a->score_row, w->v + j, w->v_row,
+                                y + i * y_row + j, y_row, some, columns, false);
         }
     }
 }

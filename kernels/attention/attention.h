@@ -7,6 +7,8 @@
  *   causal: row i sees the keys t <= i + offset only
  *   y[i, j] = (Σ over t of exp(score[i, t] - m) · v[t, j]) / Σ over t of exp(score[i, t] - m)
  *
+ *   with sums: sums[i] = m + log(Σ over t of exp(score[i, t] - m)); -inf for a row that sees no key
+ *
  * m is the largest score of the row. Sums over t in the numerator are one chain; in the denominator key t goes to chain
  * t mod 64, and chains are added up by halves.
  *
@@ -17,11 +19,11 @@
  * No bit depends on blocks, parts, strides or the CPU level.
  *
  *   q [batch, heads, rows, width]      k [batch, groups, keys, width]     v [batch, groups, keys, out_width]
- *   mask [batch, heads, rows, keys]    y [batch, heads, rows, out_width]
+ *   mask [batch, heads, rows, keys]    y [batch, heads, rows, out_width]     sums [batch, heads, rows]
  *
  * heads is a multiple of groups; heads / groups of them in a row share keys and values. Strides are in elements, of any
- * sign, or 0 but for y. Fast where the last axis of each is contiguous (of k: or the axis of keys); else pieces are
- * copied first.
+ * sign, or 0 but for y and sums. Fast where the last axis of each is contiguous (of k: or the axis of keys); else
+ * pieces are copied first.
  *
  * With more rows there are two ways to make scores, which give the same bits:
  *
@@ -36,7 +38,7 @@
  * work. The method is that of Rabe and Staats (2021, arXiv 2112.05682) and Dao et al. (2022, arXiv 2205.14135), without
  * their rescaling: whole rows of scores, since those of a block fit the second-level cache.
  *
- * Preconditions: y overlaps no operand. Scratch is 64-byte aligned and belongs to one part. */
+ * Preconditions: y and sums overlap no operand. Scratch is 64-byte aligned and belongs to one part. */
 #ifndef WEFT_ATTENTION_H
 #define WEFT_ATTENTION_H
 
@@ -58,9 +60,9 @@ enum weft_attention_empty {
 struct weft_attention {
     uint32_t cpu;
     int64_t batch, heads, groups, rows, keys, width, out_width;
-    int64_t q[4], k[4], v[4], mask[4], y[4]; /* strides, in the order of axes above */
+    int64_t q[4], k[4], v[4], mask[4], y[4], sums[3]; /* strides, in the order of axes above */
     float factor, softcap;  /* softcap 0: none */
-    bool masked, causal;
+    bool masked, causal, has_sums;
     int64_t offset;
     enum weft_attention_empty empty;
     size_t cache;           /* bytes of second-level cache; 0: 1 MiB */
@@ -80,7 +82,7 @@ struct weft_attention {
     size_t shared;          /* bytes that all parts share, 64-byte aligned; 0 if none */
 };
 struct weft_attention_data {
-    float *y;
+    float *y, *sums;               /* sums: if has_sums */
     const float *q, *k, *v, *mask; /* mask: if masked */
     void *scratch, *shared; /* shared: zero in its first 64 bytes before the first part runs and after the last */
 };
@@ -121,6 +123,8 @@ struct weft_attention_code {
     const char *name;
     uint32_t cpu;
     void (*weigh)(const struct weft_attention_rows *rows);
+    /* centre + log(sum) */
+    float (*log_sum)(float centre, float sum);
     /* to[i·to_row + j] = from[i·from_row + j] · inverse[i], or 0. to may be from. */
     void (*scale)(float *to, int64_t to_row, const float *from, int64_t from_row, int64_t rows, int64_t columns,
                   const float *inverse);

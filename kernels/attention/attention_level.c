@@ -129,6 +129,8 @@ static void weigh(const struct weft_attention_rows *r)
     }
 }
 
+static float log_sum(float centre, float sum) { return centre + vlog(vall(sum))[0]; }
+
 static void scale(float *to, int64_t to_row, const float *from, int64_t from_row, int64_t rows, int64_t columns,
                   const float *inverse)
 {
@@ -142,5 +144,5 @@ static void scale(float *to, int64_t to_row, const float *from, int64_t from_row
 }
 
 const struct weft_attention_code LEVEL(weft_attention_f32) = {
-    .name = "weft_attention_f32" LEVEL_TEXT, .cpu = LEVEL_CPU, .weigh = weigh, .scale = scale,
-    .decode = &LEVEL(weft_decode_f32)};
+    .name = "weft_attention_f32" LEVEL_TEXT, .cpu = LEVEL_CPU, .weigh = weigh,
+    .log_sum = log_sum, .scale = scale, .decode = &LEVEL(weft_decode_f32)};

@@ -210,11 +210,13 @@ static struct weft_decode_part weigh(const struct unit *u, int64_t head)
     return part;
 }
 
-static void finish_head(const struct unit *u, int64_t head, float *from, float sum)
+static void finish_head(const struct unit *u, int64_t head, float *from, struct weft_decode_part all)
 {
     const struct weft_attention *const a = u->a;
     float *const y = u->data->y + u->batch * a->y[0] + head * a->y[1];
-    const float inverse = weft_attention_inverse(sum, a->empty);
+    const float inverse = weft_attention_inverse(all.sum, a->empty);
+    if (a->has_sums)
+        u->data->sums[u->batch * a->sums[0] + head * a->sums[1]] = a->code->log_sum(all.centre, all.sum);
     a->code->scale(a->copy_y ? from : y, 0, from, 0, 1, a->out_width, &inverse);
     for (int64_t j = 0; a->copy_y && j < a->out_width; j++)
         y[j * a->y[3]] = from[j];
@@ -240,8 +242,9 @@ static void count_units(struct unit *u, int64_t counter, int64_t units)
         const int64_t group_end = weft_cut(a->groups, a->blocks, i % a->blocks + 1);
         u->batch = i / a->blocks;
         for (int64_t head = group * u->shared; head < group_end * u->shared; head++) {
-            const float total = a->code->decode->combine(sum, parts_of(u, head), partial_of(u, 0, head),
-                                                   a->heads * rounded(a->out_width), a->out_width, a->chunks);
+            const struct weft_decode_part total =
+                a->code->decode->combine(sum, parts_of(u, head), partial_of(u, 0, head),
+                                         a->heads * rounded(a->out_width), a->out_width, a->chunks);
             finish_head(u, head, sum, total);
         }
     }
@@ -265,7 +268,7 @@ static void run_unit(struct unit *u, int64_t block)
         parts_of(u, h)[u->chunk] = weigh(u, h);
     weigh_values(u);
     for (int64_t h = 0; a->chunks == 1 && h < heads; h++)
-        finish_head(u, head + h, u->sum + h * u->sum_row, parts_of(u, head + h)->sum);
+        finish_head(u, head + h, u->sum + h * u->sum_row, *parts_of(u, head + h));
 }
 
 void weft_decode_run(const struct weft_attention *a, const struct weft_attention_data *data, int part, int parts)

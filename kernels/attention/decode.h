@@ -43,10 +43,10 @@ struct weft_decode_part {
 struct weft_decode_code {
     void (*dots)(const struct weft_decode_dots *dots);
     void (*values)(const struct weft_decode_values *values);
-    /* to[j] = Σ over c of exp(part[c].centre - m) · partial[c·row + j], one chain, m the largest centre; the sum of
-     * exp(part[c].centre - m) · part[c].sum is returned. */
-    float (*combine)(float *to, const struct weft_decode_part *part, const float *partial, int64_t row, int64_t columns,
-                     int64_t chunks);
+    /* to[j] = Σ over c of exp(part[c].centre - m) · partial[c·row + j], one chain, m the largest centre; m and the sum
+     * of exp(part[c].centre - m) · part[c].sum are returned. */
+    struct weft_decode_part (*combine)(float *to, const struct weft_decode_part *part, const float *partial,
+                                       int64_t row, int64_t columns, int64_t chunks);
 };
 #define ATTENTION(id, level, cpu) extern const struct weft_decode_code weft_decode_##id##__##level;
 #include "kernels/attention/attention.def"

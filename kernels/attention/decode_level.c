@@ -321,9 +321,9 @@ static void values(const struct weft_decode_values *w)
 
 /* --- the end ------------------------------------------------------------------------------------------------------ */
 
-/* Partial results of one head, chunk by chunk: to[j] = sum over chunks of exp(centre - m) · partial; their sum. */
-static float combine(float *to, const struct weft_decode_part *part, const float *partial, int64_t row, int64_t columns,
-                     int64_t chunks)
+/* Partial results of one head, chunk by chunk: to[j] = sum over chunks of exp(centre - m) · partial; m, their sum. */
+static struct weft_decode_part combine(float *to, const struct weft_decode_part *part, const float *partial,
+                                       int64_t row, int64_t columns, int64_t chunks)
 {
     float most = -__builtin_inff(), sum = 0;
     for (int64_t c = 0; c < chunks; c++)
@@ -334,7 +334,7 @@ static float combine(float *to, const struct weft_decode_part *part, const float
         for (int64_t j = 0; j < columns; j += LANES)
             vstore(to + j, vfma(keep, vload(partial + j), c == 0 ? vall(0) : vload(to + j)));
     }
-    return sum;
+    return (struct weft_decode_part){most, sum};
 }
 
 const struct weft_decode_code LEVEL(weft_decode_f32) = {.dots = dots, .values = values, .combine = combine};

@@ -174,10 +174,30 @@ def composed(rng):
         mask[..., 0] = -np.inf
         wanted = F.scaled_dot_product_attention(t(q), t(k), t(v), t(mask), scale=0.25, enable_gqa=True)
         yield floats("attention %a, %b, %c, %d factor=0.25", d, (q, k, v, mask), wanted)
+        yield from attention_for_training(rng, d, q, k, v, mask)
+
+
+def attention_for_training(rng, d, *operands):
+    """Logarithms of sums, and gradients by torch's derivatives of the formula."""
+    q, k, v, mask = (t(x).double() for x in operands)
+    for x in (q, k, v):
+        x.requires_grad_()
+    k2, v2 = (x.repeat_interleave(2, 1) for x in (k, v))
+    scores = torch.tanh(q @ k2.transpose(-1, -2) * 0.25 / 3) * 3 + mask
+    y, sums = scores.softmax(-1) @ v2, scores.logsumexp(-1)
+    sums_type = "f32" if d in ("f16", "bf16") else d
+    rtol, atol = NEAR[d] / 4, 1e-10 if d == "f64" else 4 * NEAR[d]
+    made = cast(y.detach().numpy(), d), cast(sums.detach().numpy(), sums_type)
+    yield Case("attention_sums %a, %b, %c, %d factor=0.25 softcap=3", operands, made, rtol=rtol, atol=atol)
+    dy = tame(rng, d, *y.shape)
+    y.backward(t(dy).double())
+    yield Case("attention_grad %a, %b, %c, %d, %e, %f, %g factor=0.25 softcap=3",
+               (dy, *operands[:3], *made, operands[3]), tuple(cast(x.grad.numpy(), d) for x in (q, k, v)), rtol=rtol,
+               atol=atol)
 
 
 NEED_TORCH = ("max_pool", "max_pool_index", "mean_pool", "norm_pool", "unpool", "resize", "grid_sample", "col2im",
-              "conv_transpose", "conv_grad_weight", "attention")
+              "conv_transpose", "conv_grad_weight", "attention", "attention_sums", "attention_grad")
 
 
 def cases(rng):

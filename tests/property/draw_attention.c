@@ -8,6 +8,7 @@
 
 static weft_dim small(struct weft_maker *m) { return weft_dim_of(1 + weft_draw(m, 3)); }
 
+/* Attention, with or without sums, or the gradient: of what attention gave in front of it, or of anything. */
 static void draw_op(struct weft_maker *m, int op)
 {
     const int dtype = weft_draw_dtype(m, WEFT_DRAW_REAL);
@@ -22,7 +23,18 @@ static void draw_op(struct weft_maker *m, int op)
                                      weft_attr_of_real(WEFT_ATTR_softcap, weft_draw(m, 3) == 2 ? 4 : 0),
                                      weft_attr_of_int(WEFT_ATTR_causal, weft_draw(m, 2)),
                                      weft_attr_of_int(WEFT_ATTR_offset, weft_draw(m, 3))};
-    weft_emit(m, op, 3 + (operand[3].id != 0), operand, 4, attr, NULL);
+    const unsigned operands = 3 + (operand[3].id != 0);
+    if (op != WEFT_OP_attention_grad) {
+        weft_emit(m, op, operands, operand, 4, attr, NULL);
+        return;
+    }
+    const weft_dim y[] = {n, q[1], rows, e};
+    const weft_node node = weft_emit(m, WEFT_OP_attention_sums, operands, operand, 4, attr, NULL);
+    if (!node.id)
+        return;
+    const weft_val all[] = {weft_obtain_with(m, dtype, 4, y), operand[0], operand[1], operand[2],
+                            weft_result(m->graph, node, 0), weft_result(m->graph, node, 1), operand[3]};
+    weft_emit(m, op, 3 + operands, all, 4, attr, NULL);
 }
 
 /* --- pieces ------------------------------------------------------------------------------------------------------- */
@@ -293,6 +305,8 @@ static void draw_primitives(struct weft_maker *m)
         m->values = before;
     second_product(m, x, v, v_turned);
 }
+
+void weft_draw_attention_sums(struct weft_maker *m, int op) { draw_op(m, op); }
 
 void weft_draw_attention(struct weft_maker *m, int op)
 {

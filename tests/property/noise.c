@@ -248,12 +248,14 @@ static void add_noise(struct noise_run *run, weft_node node, const struct weft_t
     const unsigned results = weft_node_of(run->graph, node)->results;
     if (amount == WEFT_NOISE_EITHER_ZERO)
         turn_zeros(run, out);
-    else if (results > 1) { /* recurrent networks: they are bounded, so that what counts is how operands move them */
+    else if (results > 1) { /* recurrent networks, attention: what counts is how operands move them */
         evaluate_changed(run, node, in, out, MOVED);
         for (unsigned i = 0; i < results; i++) {
             move(run, &out[i], 16, NULL);
             turn_zeros(run, &out[i]); /* a product that is below the type has a sign on the way, or is a zero */
             spread_infinities(run, weft_node_of(run->graph, node)->operands, in, &out[i]);
+            if (op == WEFT_OP_attention_grad && weft_dtype_is_half(out[i].dtype)) /* others are bounded */
+                forget_ends(run, &out[i]);
         }
     }
     else if (amount == WEFT_NOISE_ROUNDING || amount == WEFT_NOISE_FUNCTION) {

@@ -137,6 +137,9 @@ static void test_attention(void **state)
     EXPECT(X "%m: f32[1,2,2,2] = const value=[0 -inf -inf -inf -inf 0 -inf 0]\n"
              "%r: f32[1,2,2,1] = attention %q, %k, %v, %m factor=1 softcap=1",
            3, 0, 6, 6);
+    EXPECT(X "%m: f32[1,2,2,2] = const value=[0 -inf -inf -inf 0 0 0 0]\n"
+             "%y: f32[1,2,2,1], %r: f32[1,2,2] = attention_sums %q, %k, %v, %m factor=1",
+           0, -INFINITY, 0.693147180559945, 1.09861228866811);
 #undef X
 }
 

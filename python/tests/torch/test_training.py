@@ -82,6 +82,32 @@ def test_gradients(name, call):
         same(ours, theirs)
 
 
+@pytest.mark.parametrize("mask", ["none", "causal", "numbers", "truth"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+def test_gradients_of_attention(mask, dtype):
+    """Beside eager, by the error against doubles; a row that sees no key gives and gets nothing."""
+    def attend(q, k, v):
+        given = hidden if mask in ("numbers", "truth") else None
+        given = given.to(q.dtype) if mask == "numbers" else given
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=given, is_causal=mask == "causal")
+
+    hidden = torch.randn(2, 1, 70, 300) if mask == "numbers" else torch.rand(2, 1, 70, 300) > 0.3
+    hidden[:, :, 3] = -torch.inf if mask == "numbers" else False
+    sizes = ((2, 3, 70, 32), (2, 3, 300, 32), (2, 3, 300, 32))
+    given, dy = [torch.randn(s).to(dtype) for s in sizes], torch.randn(2, 3, 70, 32).to(dtype)
+    made = []
+    for function, wide in ((compiled(attend), dtype), (attend, dtype), (attend, torch.float64)):
+        operands = [t.detach().to(wide).requires_grad_() for t in given]
+        y = function(*operands)
+        y.backward(dy.to(wide))
+        made.append([y.detach(), *(t.grad for t in operands)])
+    assert all(r.whole for r in reports) and {r.kind for r in reports} == {"forward", "backward"}
+    for ours, theirs, truth in zip(*made):
+        assert ours.dtype == dtype
+        error, bound = float((ours - truth).norm()), float((theirs - truth).norm())
+        assert error <= 3 * bound + 1e-6 * float(truth.norm()) + 1e-12
+
+
 @pytest.mark.parametrize("name", ["mlp", "convolutions", "causal"])
 def test_loss_curves(name):
     """Twenty steps of an optimizer: the same losses."""

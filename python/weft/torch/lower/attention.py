@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scaled dot product attention: one op forward; backward opened into products, with the scores in memory."""
+"""Scaled dot product attention: one op forward, one backward; scores are never in memory as a whole."""
 
 from __future__ import annotations
 
 import math
 
-from ..dtypes import BOOL, I64
+from ..dtypes import BOOL
 from .build import used_results
 from .registry import Refuse, lower
 
@@ -32,39 +32,20 @@ def flash_attention(b, n, q, k, v, dropout=0.0, causal=False, *, attn_mask=None,
     if dropout:
         raise Refuse("dropout within attention")
     factor, mask = factor_of(b, q, scale), added_mask(b, attn_mask, q, k)
-    y = b.op("attention", q, k, v, *([] if mask is None else [mask]), factor=factor, causal=int(causal))
+    operands = (q, k, v) if mask is None else (q, k, v, mask)
     if used_results(n) <= {0}:
-        return [y, None]
-    s = scores(b, q, k, mask, factor, causal)
-    return [y, b.op("log_sum_exp", s, axes=[3])]  # once more: weft's attention does not return it
-
-
-def scores(b, q, k, mask, factor, causal):
-    """What softmax is taken of, in full, in f32 of 16-bit floats."""
-    s = b.op("matmul", b.wide(q), b.wide(k), trans_b=1)
-    s = b.op("mul", s, b.like(s, factor))
-    if mask is not None:
-        s = b.op("add", s, b.cast(mask, s.dtype))
-    if causal:
-        i, j = (b.iota(I64, s.dims, a) for a in (2, 3))
-        s = b.select(b.op("ge", i, j), s, b.like(s, -math.inf))
-    return s
+        return [b.op("attention", *operands, factor=factor, causal=int(causal)), None]
+    y, sums = b.op("attention_sums", *operands, factor=factor, causal=int(causal))
+    if mask is not None:  # torch has 0 for a row that sees no key
+        sums = b.select(b.op("eq", sums, b.like(sums, -math.inf)), b.like(sums, 0), sums)
+    return [y, sums]
 
 
 @lower("_scaled_dot_product_flash_attention_for_cpu_backward")
 def flash_attention_backward(b, n, dy, q, k, v, y, lse, dropout, causal, *, attn_mask=None, scale=None):
     if dropout:
         raise Refuse("dropout within attention")
-    factor, dtype = factor_of(b, q, scale), q.dtype
-    s = scores(b, q, k, added_mask(b, attn_mask, q, k), factor, causal)
-    dy, q, k, v, y, lse = (b.cast(t, s.dtype) for t in (dy, q, k, v, y, lse))
-    last = lambda x: b.along(x, s.dims, [0, 1, 2])  # noqa: E731
-    p = b.op("exp", b.op("sub", s, last(lse)))
-    # a row that sees no key has weights 0 and lse -inf
-    p = b.select(b.op("eq", last(lse), b.like(s, -math.inf)), b.like(s, 0), p)
-    dv = b.op("matmul", p, dy, trans_a=1)
-    dp = b.op("matmul", dy, v, trans_b=1)
-    rows = b.op("sum", b.op("mul", dy, y), axes=[3])
-    ds = b.op("mul", p, b.op("sub", dp, last(rows)))
-    ds = b.op("mul", ds, b.like(ds, factor))
-    return [b.cast(g, dtype) for g in (b.op("matmul", ds, k), b.op("matmul", ds, q, trans_a=1), dv)]
+    factor, mask = factor_of(b, q, scale), added_mask(b, attn_mask, q, k)
+    dy, y = b.cast(dy, q.dtype), b.cast(y, q.dtype)
+    operands = (dy, q, k, v, y, lse) if mask is None else (dy, q, k, v, y, lse, mask)
+    return b.op("attention_grad", *operands, factor=factor, causal=int(causal))
