@@ -40,16 +40,22 @@ def layer_norm(b, n, x, shape, scale, bias, epsilon):
     y = b.op("layer_norm", x, *extra, axis=axis, epsilon=epsilon)
     if used_results(n) <= {0}:
         return [y, None, None]
-    mean, rstd = moments_over(b, x, list(range(axis, x.rank)), epsilon)
+    axes = list(range(axis, x.rank))
+    mean, rstd = (kept(b, v, axes) for v in moments_over(b, x, axes, epsilon))
     return [y, b.cast(mean, statistics_dtype(n, 1)), b.cast(rstd, statistics_dtype(n, 2))]
 
 
-def moments_over(b, x, axes, epsilon, keep: int = 1):
-    """Mean and reciprocal standard deviation: a second walk over x, since weft's norms have one result."""
+def moments_over(b, x, axes, epsilon):
+    """Mean and reciprocal standard deviation of the innermost axes. Without keepdims they are the reductions that weft
+    opens its norms to, so that statistics are results of the group that normalises."""
     x = b.wide(x)
-    mean = b.op("mean", x, axes=axes, keepdims=keep)
-    spread = b.op("variance", x, axes=axes, keepdims=keep)
+    mean, spread = b.op("mean", x, axes=axes), b.op("variance", x, axes=axes)
     return mean, b.op("rsqrt", b.op("add", spread, b.like(spread, epsilon)))
+
+
+def kept(b, v, axes):
+    """What was reduced over the innermost axes, with these as axes of extent 1."""
+    return b.reshape(v, [*v.dims, *[1] * len(axes)])
 
 
 @lower("native_group_norm")
@@ -62,7 +68,7 @@ def group_norm(b, n, x, scale, bias, count, channels, inner, groups, epsilon):
         return [y, None, None]
     sizes = b.sizes(value_of(n)[1].shape)
     rows = b.reshape(x, [sizes[0], groups, b.g.combine("/", b.times(x.dims[1:]), groups)])
-    mean, rstd = moments_over(b, rows, [2], epsilon, keep=0)
+    mean, rstd = moments_over(b, rows, [2], epsilon)
     return [y, b.cast(mean, statistics_dtype(n, 1)), b.cast(rstd, statistics_dtype(n, 2))]
 
 
@@ -79,9 +85,10 @@ def rms_norm(b, n, x, shape, scale=None, epsilon=None):
     if used_results(n) <= {0}:
         return [y, None]
     wide = b.wide(x)
-    square = b.op("mean", b.op("mul", wide, wide), axes=list(range(axis, x.rank)), keepdims=1)
+    axes = list(range(axis, x.rank))
+    square = b.op("mean", b.op("mul", wide, wide), axes=axes)
     rstd = b.op("rsqrt", b.op("add", square, b.like(square, epsilon)))
-    return [y, b.cast(rstd, statistics_dtype(n, 1))]
+    return [y, b.cast(kept(b, rstd, axes), statistics_dtype(n, 1))]
 
 
 # --- batch norm
