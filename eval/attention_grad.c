@@ -36,14 +36,14 @@ static void meet_key(const struct gradient *g, int64_t row, int64_t key, double 
     const union weft_number *const q = g->in[QUERY] + row * g->width, *const k = g->in[KEY] + key * g->width;
     const union weft_number *const dy = g->in[DY] + row * g->out_width, *const v = g->in[VALUE] + key * g->out_width;
     const double product = g->factor * dot(q, k, g->width);
-    const double bent = g->softcap > 0 ? tanh(product / g->softcap) : 0;
-    const double score = (g->softcap > 0 ? g->softcap * bent : product) + added;
+    const double inside = g->softcap > 0 ? product / g->softcap : 0, flat = cosh(inside); /* 1 - tanh² = 1 / cosh² */
+    const double score = (g->softcap > 0 ? g->softcap * tanh(inside) : product) + added;
     const bool hidden = added <= WEFT_HIDING_MASK;
     const double weight = exp((hidden ? added : score) - g->in[SUMS][row].real);
     add(g->dv + key * g->out_width, weight, dy, g->out_width);
     if (hidden)
         return;
-    const double slope = weight * (dot(dy, v, g->out_width) - delta) * (1 - bent * bent) * g->factor;
+    const double slope = weight * (dot(dy, v, g->out_width) - delta) / (flat * flat) * g->factor;
     add(g->dq + row * g->width, slope, k, g->width);
     add(g->dk + key * g->width, slope, q, g->width);
 }

@@ -35,9 +35,9 @@ INLINE void step_lanes(const struct weft_attention_grad_step *s, int64_t at, int
         vf score = product * s->factor;
         vi covered = (vi)vall(0);
         if (s->softcap > 0) {
-            const vf bent = vtanh(score / s->softcap);
-            score = bent * s->softcap;
-            slope = slope * (1.f - bent * bent);
+            const vf inside = score / s->softcap, e = vexp(vabs(inside) * -2.f), sum = e + 1.f;
+            score = vtanh(inside) * s->softcap;
+            slope = slope * (4.f * e / (sum * sum)); /* 1 - tanh², which near 1 has no digits left */
         }
         if (s->mask) {
             const vf m = load(s->mask + at + i, some);

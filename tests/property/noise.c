@@ -57,7 +57,7 @@ static void move(struct noise_run *run, const struct weft_tensor *tensor, double
     const int64_t count = weft_tensor_count(tensor);
     const double unit = unit_of(tensor->dtype), most = most_of(tensor->dtype), least = least_of(tensor->dtype);
     for (int64_t i = 0; i < count; i++) {
-        const double x = weft_load_real(tensor->dtype, tensor->data, i), size = scale ? scale[i] : fabs(x);
+        const double x = weft_load_real(tensor->dtype, tensor->data, i), size = fabs(scale ? scale[i] : x);
         const uint64_t bits = next_bits(run->state);
         if (scale && size > most) {
             static const double any[] = {INFINITY, -INFINITY, NAN, 0, 1};
@@ -239,6 +239,34 @@ static void forget_ends(struct noise_run *run, const struct weft_tensor *out)
     }
 }
 
+/* In the gradient of attention two sums are taken from each other, and what is left may be nothing but their roundings.
+ * Here they are added up: with magnitudes of the gradient and of the values, and results below zero. */
+static void move_by_terms(struct noise_run *run, weft_node node, const struct weft_tensor *in, struct weft_tensor *out)
+{
+    enum { DY, VALUES = 3, Y, OPERANDS = 7, RESULTS = 3 };
+    const unsigned operands = weft_node_of(run->graph, node)->operands;
+    struct weft_tensor changed[OPERANDS], terms[RESULTS];
+    for (unsigned i = 0; i < operands; i++) {
+        changed[i] = weft_packed_copy(&in[i]);
+        for (int64_t k = weft_tensor_count(&in[i]) - 1; k >= 0 && (i == DY || i == VALUES || i == Y); k--)
+            weft_store_real(in[i].dtype, changed[i].data, k,
+                            fabs(weft_load_real(in[i].dtype, changed[i].data, k)) * (i == Y ? -1 : 1));
+    }
+    for (unsigned i = 0; i < RESULTS; i++) {
+        terms[i] = out[i];
+        terms[i].dtype = WEFT_F64;
+        terms[i].data = calloc((size_t)weft_tensor_count(&out[i]) + 1, sizeof(double));
+    }
+    if (!terms[0].data || !terms[1].data || !terms[2].data || !evaluate_plainly(run, node, changed, terms))
+        abort();
+    for (unsigned i = 0; i < RESULTS; i++) {
+        move(run, &out[i], 8, terms[i].data);
+        free(terms[i].data);
+    }
+    for (unsigned i = 0; i < operands; i++)
+        free(changed[i].data);
+}
+
 static void add_noise(struct noise_run *run, weft_node node, const struct weft_tensor *in, struct weft_tensor *out)
 {
     const int op = weft_opcode_of(run->graph, node);
@@ -250,6 +278,8 @@ static void add_noise(struct noise_run *run, weft_node node, const struct weft_t
         turn_zeros(run, out);
     else if (results > 1) { /* recurrent networks, attention: what counts is how operands move them */
         evaluate_changed(run, node, in, out, MOVED);
+        if (op == WEFT_OP_attention_grad)
+            move_by_terms(run, node, in, out);
         for (unsigned i = 0; i < results; i++) {
             move(run, &out[i], 16, NULL);
             turn_zeros(run, &out[i]); /* a product that is below the type has a sign on the way, or is a zero */
