@@ -64,7 +64,7 @@ def test_exported_program_of_changing_sizes(net):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_onnx_file(net, tmp_path):
-    pytest.importorskip("onnx")
+    pytest.importorskip("onnx.checker")  # a folder called onnx is no such module
     x, path = torch.randn(2, 3, 32, 32), tmp_path / "net.onnx"
     torch.onnx.export(net, (x,), str(path), dynamo=False)
     same(compiled(net)(x), net(x))

@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 
 import pytest
+import torch
 
 pytest.importorskip("expecttest")
 import opinfo  # noqa: E402
 import opinfo_check  # noqa: E402
 
 EVERY = 12  # so many ops make one of the normal run
+LISTED = torch.__version__.startswith("2.13.")  # missing.json is of this version; others lack other ops
 KNOWN = json.loads(opinfo.MISSING.read_text())
 NAMES = sorted(opinfo_check.ops())[::EVERY]
 
@@ -26,4 +28,5 @@ def test_op(name, dtype, mode):
         pytest.skip("named as missing")
     answer = opinfo_check.check(name, opinfo.DTYPES[dtype], mode, most=2)
     assert answer["status"] in ("right", "random", "unsupported", "eager-fails") or (
-        answer["status"] in ("missing", "untraceable") and f"{name} {dtype} {mode}" in KNOWN), answer
+        answer["status"] in ("missing", "untraceable") and
+        (not LISTED or f"{name} {dtype} {mode}" in KNOWN)), answer

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import math
 
-from ..dtypes import BOOL
+from ..dtypes import BOOL, F32, HALVES
 from .build import used_results
+from .normalisation import statistics_dtype
 from .registry import Refuse, lower
 
 
@@ -38,7 +39,7 @@ def flash_attention(b, n, q, k, v, dropout=0.0, causal=False, *, attn_mask=None,
     y, sums = b.op("attention_sums", *operands, factor=factor, causal=int(causal))
     if mask is not None:  # torch has 0 for a row that sees no key
         sums = b.select(b.op("eq", sums, b.like(sums, -math.inf)), b.like(sums, 0), sums)
-    return [y, sums]
+    return [y, b.cast(sums, statistics_dtype(n, 1))]  # before torch 2.11 the trace says f32 where q is f64
 
 
 @lower("_scaled_dot_product_flash_attention_for_cpu_backward")
@@ -46,6 +47,6 @@ def flash_attention_backward(b, n, dy, q, k, v, y, lse, dropout, causal, *, attn
     if dropout:
         raise Refuse("dropout within attention")
     factor, mask = factor_of(b, q, scale), added_mask(b, attn_mask, q, k)
-    dy, y = b.cast(dy, q.dtype), b.cast(y, q.dtype)
+    dy, y, lse = b.cast(dy, q.dtype), b.cast(y, q.dtype), b.cast(lse, F32 if q.dtype in HALVES else q.dtype)
     operands = (dy, q, k, v, y, lse) if mask is None else (dy, q, k, v, y, lse, mask)
     return b.op("attention_grad", *operands, factor=factor, causal=int(causal))
