@@ -22,7 +22,8 @@ static struct weft_tensor tensor_in(const struct weft_formats *f, weft_val v, ui
     const struct weft_type *type = weft_type_of(g, v);
     const uint32_t stored = weft_format_stored_axes(g, v);
     const struct weft_layout *const stated = number ? &g->root->layout[number] : NULL;
-    const struct weft_layout *const layout = stated && stated->kind == WEFT_STORED ? stated : NULL; /* not in registers */
+    /* not in registers */
+    const struct weft_layout *const layout = stated && stated->kind == WEFT_STORED ? stated : NULL;
     struct weft_tensor t = {.dtype = type->dtype, .rank = type->rank};
     int64_t step = 1;
     for (int i = type->rank - 1; i >= 0; i--) {
