@@ -57,8 +57,8 @@ void weft_opt_print_onnx(void)
 void weft_opt_print_passes(void)
 {
     for (unsigned i = 0; i < weft_pass_count; i++)
-        printf("%-20s %s\n", weft_passes[i].name, weft_passes[i].help);
-    printf("%-20s %s\n", "pipeline", "all of them, in the order and as often as the default says");
+        printf("%-23s %s\n", weft_passes[i].name, weft_passes[i].help);
+    printf("%-23s %s\n", "pipeline", "all of them, in the order and as often as the default says");
 }
 
 void weft_opt_print_kernels(void)

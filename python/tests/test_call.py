@@ -39,6 +39,10 @@ def test_names(product, random):
         results["z"]
 
 
+def test_results_without_names_print_without():
+    assert repr(weft.plan.Results((1, 2), ("y", ""))) == "Results(y=1, 2)"
+
+
 def test_wrong_calls(product):
     a, b = np.ones((3, 4), np.float32), np.ones((4, 2), np.float32)
     with pytest.raises(TypeError, match=r"missing: b: f32\[4,m\]"):

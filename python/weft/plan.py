@@ -64,7 +64,8 @@ class Results(tuple):
         return dict(zip(self.names, self))
 
     def __repr__(self) -> str:
-        return f"Results({', '.join(f'{name}={value!r}' for name, value in zip(self.names, self))})"
+        shown = (f"{name}={value!r}" if name else repr(value) for name, value in zip(self.names, self))
+        return f"Results({', '.join(shown)})"
 
 
 class Compiled(NamedTuple):

@@ -27,6 +27,8 @@ def test_which_call():
         compiled(lambda x: x * 3 - 1, dynamic=True)(torch.ones(3))
         compiled(lambda x: x * 4 - 1, options={"outputs": "torch"})(torch.ones(3))
     assert [r.pieces[0].call for r in reports] == ["C", "Python", "C", "Python"]
+    assert [r.pieces[0].why_python for r in reports] == ["", "option call", "", "option outputs"]
+    assert "called from Python (option call), cache" in str(reports[1])
 
 
 def test_sizes_that_follow_from_arguments(call):

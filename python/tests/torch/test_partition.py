@@ -119,5 +119,10 @@ def test_meta_tensors_run_in_eager():
 def test_unknown_options_are_named():
     with pytest.raises(Exception, match="no option freez"):
         compiled(lambda x: x + 1, options={"freez": True})(torch.ones(2))
-    with pytest.raises(Exception, match='outputs is "pool" or "torch"'):
-        compiled(lambda x: x + 1, options={"outputs": "numpy"})(torch.ones(2))
+    for given, message in (({"outputs": "numpy"}, """outputs is "pool" or "torch", not 'numpy'"""),
+                           ({"call": "c"}, """call is "auto" or "python", not 'c'"""),
+                           ({"freeze": "no"}, "freeze is True or False, not 'no'"),
+                           ({"threads": "2"}, "threads is a number of at least 0, not '2'"),
+                           ({"threads": -1}, "threads is a number of at least 0, not -1")):
+        with pytest.raises(Exception, match=message):
+            compiled(lambda x: x + 1, options=given)(torch.ones(2))

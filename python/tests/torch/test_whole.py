@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from weft.torch import reports
 from weft.torch.partition import WeftGraphWarning
+from weft.torch.whole import as_ratio
 
 MODES = [("nearest", None), ("nearest-exact", None), ("bilinear", False), ("bilinear", True), ("bicubic", False),
          ("bicubic", True)]
@@ -54,6 +55,28 @@ def test_resize_of_changing_sizes(mode):
                 (torch.randn(3, 3, 5, 7),), (torch.randn(4, 3, 3, 2),), dynamic=True)
     assert len(reports) == 1 and reports[0].whole
     same(run(torch.zeros(1, 3, 1, 2)), torch.zeros(1, 3, 2, 4))  # torch compiles anew for a size of 1
+
+
+@pytest.mark.parametrize("mode,factor", [("nearest", 0.5), ("nearest-exact", 0.5),
+                                         ("bilinear", 0.5), ("bilinear", 1.5), ("bicubic", 0.3)])
+def test_resize_of_changing_sizes_by_a_fraction(mode, factor):
+    check(lambda x: F.interpolate(x, scale_factor=factor, mode=mode).relu(), (torch.randn(2, 3, 12, 20),),
+          (torch.randn(3, 3, 15, 31),), (torch.randn(4, 3, 40, 7),), dynamic=True, rtol=1e-4, atol=1e-5)
+    assert len(reports) == 1 and reports[0].whole
+
+
+def test_resize_to_one_element_of_changing_sizes():
+    """Rows and elements then have the same stride."""
+    check(lambda x: F.interpolate(x, scale_factor=0.25).relu(), (torch.randn(4, 3, 40, 7),), dynamic=True)
+    assert reports[-1].whole
+
+
+def test_factors_as_ratios():
+    for factor in (0.5, 1.5, 0.3, 1.7, 0.6, 0.8, 1 / 3, 2 / 3, 0.1, 1.1, 2, 3.0):
+        p, q = as_ratio(factor)
+        assert all(int(size * factor) == size * p // q for size in [*range(5000), *range(2**31 - 5000, 2**31)])
+    assert int(100 * 0.57) == 56 and as_ratio(0.57) is None  # 57 of 100 would be 57
+    assert as_ratio(0.7001234) is None and as_ratio(2000) is None
 
 
 @pytest.mark.parametrize("mode,corners", MODES)

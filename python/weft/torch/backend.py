@@ -50,11 +50,16 @@ class Options:
         if unknown:
             raise ValueError(f"backend weft has no option {', '.join(unknown)}; it has {', '.join(sorted(names))}")
         made = cls(**(given or {}))
-        if made.outputs not in ("pool", "torch") or made.call not in ("auto", "python"):
-            raise ValueError(f"backend weft: outputs is \"pool\" or \"torch\", call is \"auto\" or \"python\", "
-                             f"not {made.outputs!r} and {made.call!r}")
-        if not isinstance(made.cache, (bool, str)):
-            raise ValueError(f"backend weft: cache is True, False or a folder, not {made.cache!r}")
+        for name, right, what in (
+                ("freeze", isinstance(made.freeze, bool), "True or False"),
+                ("offload", isinstance(made.offload, bool), "True or False"),
+                ("threads", type(made.threads) is int and made.threads >= 0, "a number of at least 0"),
+                ("outputs", made.outputs in ("pool", "torch"), '"pool" or "torch"'),
+                ("cache", isinstance(made.cache, (bool, str)), "True, False or a folder"),
+                ("report", isinstance(made.report, bool), "True or False"),
+                ("call", made.call in ("auto", "python"), '"auto" or "python"')):
+            if not right:
+                raise ValueError(f"backend weft: {name} is {what}, not {getattr(made, name)!r}")
         return made
 
 
@@ -243,10 +248,9 @@ class Graphs:
         graph = program.open(self.cache.context, tensors)
         plan, cached = self.cache.compile(graph)
         offload.forget()  # what was read for packing
-        if self.options.call != "python" and self.options.outputs == "pool" and fast.serves(program):
-            run, how = fast.fast_call(plan, program, weights, stale), "C"
-        else:
-            run, how = python_call(plan, program), "Python"
+        asked = {"call": self.options.call == "python", "outputs": self.options.outputs == "torch"}
+        why = " ".join(f"option {name}" for name in asked if asked[name]) or fast.why_not(program)
+        run = python_call(plan, program) if why else fast.fast_call(plan, program, weights, stale)
         report.pieces.append(Piece(program.nodes, plan, graph, len(program.weights), translate_s,
-                                   time.perf_counter() - start, how, cached))
+                                   time.perf_counter() - start, "Python" if why else "C", why, cached))
         return run

@@ -35,9 +35,11 @@ def module():
     return _fast
 
 
-def serves(program: Program) -> bool:
-    """Can the call in C do it?"""
-    return module() is not None and all(i.kind != "size" for i in program.inputs)
+def why_not(program: Program) -> str:
+    """Why the call in C cannot do it; empty where it can."""
+    if module() is None:
+        return "there is no weft._fast that goes with this torch"
+    return "a size is an argument of its own" if any(i.kind == "size" for i in program.inputs) else ""
 
 
 def fast_call(plan, program: Program, weights: tuple[Weight, ...], stale: Callable | None) -> Callable:

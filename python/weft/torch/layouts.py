@@ -43,7 +43,7 @@ def overlaps(shape: Sequence, stride: Sequence) -> bool:
     """May two elements share a place? Then no result can be written so."""
     reach = 0
     axes = [a for a in range(len(shape)) if is_symbolic(shape[a]) or int(shape[a]) > 1]
-    for a in sorted(axes, key=lambda a: hint_of(stride[a])):
+    for a in sorted(axes, key=lambda a: (hint_of(stride[a]), hint_of(shape[a]))):  # of one element: no reach
         step = hint_of(stride[a])
         if step <= reach:
             return True

@@ -19,6 +19,7 @@ class Piece:
     translate_s: float
     compile_s: float
     call: str  #: "C" or "Python": how it is called
+    why_python: str = ""  #: why it is not called from C
     cache: str = "off"  #: "hit", "miss" or "off", and why: was the plan on disk?
 
     @property
@@ -52,7 +53,7 @@ class Report:
         lines += [f"  eager: {op} ({count}): {self.reasons.get(op, 'a small piece between others')}"
                   for op, count in sorted(self.eager.items())]
         lines += [f"  plan {i}: {p.nodes} ops, {p.frozen} frozen weights, translated in {p.translate_s:.2f} s, "
-                  f"compiled in {p.compile_s:.2f} s, called from {p.call}, "
+                  f"compiled in {p.compile_s:.2f} s, called from {p.call}{p.why_python and f' ({p.why_python})'}, "
                   f"cache: {p.cache}" for i, p in enumerate(self.pieces)]
         return "\n".join(lines)
 

@@ -86,6 +86,8 @@ class Sizes:
             return int(e)
         if e.is_Symbol:
             return self._symbol(e)
+        if e.is_Float:
+            raise Refuse(f"a size times {float(e)}")
         if e.is_Pow:
             base, power = e.args
             if not (power.is_Integer and power > 0):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
@@ -77,9 +78,28 @@ def resize_gradient(ctx, dy):
 resize.register_autograd(resize_gradient, setup_context=keep_sizes)
 
 
+def as_ratio(f: float) -> tuple[int, int] | None:
+    """p and q for which size * p // q is int(size * f) of every size below 2**31, so that a size that changes stays an
+    integer formula; None where there are none.
+
+    If size * p / q is no integer, it is 1/q or more away from one, and no rounding crosses that. If it is one, size * f
+    has to come out no smaller: f is at least p / q, or below it by less than the product is rounded up again."""
+    if not 0 < f < 1024:
+        return None
+    exact = Fraction(f)
+    ratio = exact.limit_denominator(256)
+    near = abs(exact - ratio) <= ratio / 2**52 and (exact >= ratio or ratio - exact <= ratio / 2**54)
+    return (ratio.numerator, ratio.denominator) if near else None
+
+
+def scaled(size, f: float):
+    ratio = as_ratio(f)
+    return size * ratio[0] // ratio[1] if ratio else torch.sym_int(size * f)
+
+
 def resized(x: torch.Tensor, factors: Sequence[float]) -> list:
     """Sizes from factors, as ATen rounds them: towards 0."""
-    return [size * int(f) if f == int(f) else torch.sym_int(size * f) for size, f in zip(x.shape[2:], factors)]
+    return [scaled(size, f) for size, f in zip(x.shape[2:], factors)]
 
 
 def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None,  # noqa: A002 - torch's names

@@ -106,10 +106,17 @@ def lower_resize(b, n, x, name: str, corners: bool, factors):
     if any(f is not None for f in factors) and not corners:
         scale = step_factors(b, x.dims[2:], sizes[2:], factors)
         if scale:
-            if form.startswith("nearest"):
+            known = all(b.known(d) is not None for d in (*x.dims[2:], *sizes[2:]))
+            if form.startswith("nearest") and (known or not all(map(steps_exactly, scale))):
                 return nearest(b, x, sizes, form, scale)
             options["scale"] = [1.0, 1.0, *scale]
     return b.op("resize", x, dtype=x.dtype, sizes=sizes, **options)
+
+
+def steps_exactly(factor: float) -> bool:
+    """Are places in f32 (a result's number times 1 / factor) free of rounding, so that torch finds the elements that
+    weft finds? 0.5 and 4 do, 1.5 does not."""
+    return (256 / factor).is_integer()
 
 
 def nearest(b, x, sizes, form: str, factors):
