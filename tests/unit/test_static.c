@@ -38,8 +38,12 @@ static void assert_right(struct weft_execution *e, const struct weft_graph *grap
     struct weft_tensor want = {0}, got;
     assert_int_equal(weft_evaluate(graph, in, weft_graph_params(graph), &want, 1), WEFT_OK);
     assert_int_equal(weft_output(e, 0, &got), WEFT_OK);
+    static float dense[FLOATS];
+    struct weft_tensor rows = want; /* where what lies by columns is copied to */
+    rows.data = dense;
     assert_int_equal(weft_tensor_count(&got), weft_tensor_count(&want));
-    assert_memory_equal(got.data, want.data, (size_t)weft_tensor_count(&want) * sizeof(float));
+    weft_tensor_copy(&rows, 0, &got, 0);
+    assert_memory_equal(dense, want.data, (size_t)weft_tensor_count(&want) * sizeof(float));
     weft_tensor_free(graph->context, &want);
 }
 
@@ -289,25 +293,37 @@ static void kernels_and_bits_are_those_of_constants(void **state)
     close_scene(&s);
 }
 
-/* Sizes that want another pack, or none, read the weights as they lie. */
-static void all_sizes_are_right(void **state)
+/* Runs at all sizes of an axis of x, with other weights for each; sizes that want another pack, or none, read the
+ * weights as they lie. */
+static void run_sizes(const char *text, int rank, const int64_t *x, int axis, int64_t most, const int64_t *w)
 {
-    struct scene s = open_scene("graph @n<B=0..8 hint=1, N=0..40 hint=4>(%x: f32[B,N,48], %w: static f32[48,48]) {\n"
-                                "  %b: f32[B,48,48] = bcast %w dims=[1 2]\n"
-                                "  %y: f32[B,N,48] = matmul %x, %b\n  return %y\n}\n", 0);
-    struct weft_tensor in[] = {x_tensor(), tensor_of(w_data, 2, (const int64_t[]){48, 48})};
+    struct scene s = open_scene(text, 0);
+    struct weft_tensor in[] = {x_tensor(), tensor_of(w_data, rank, w)};
+    int64_t extent[WEFT_MAX_RANK];
+    memcpy(extent, x, (size_t)rank * sizeof *x);
+    assert_non_null(s.plan->step[0].plain);
     bind(s.execution, 1, &in[1]);
-    static const int64_t sizes[][3] = {{1, 4, 48}, {2, 5, 48}, {0, 3, 48}, {1, 1, 48}, {1, 40, 48}, {8, 10, 48}};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        in[0] = tensor_of(x_data, 3, sizes[i]);
-        if (i % 2)
-            change(&in[1]);
+    for (int64_t size = 0; size <= most; size++) {
+        extent[axis] = size;
+        in[0] = tensor_of(x_data, rank, extent);
+        change(&in[1]);
         assert_int_equal(weft_refresh(s.execution, WEFT_ALL_INPUTS), WEFT_OK);
         bind(s.execution, 0, &in[0]);
         run(s.execution);
+        assert_packs(s.execution, size + 1);
         assert_right(s.execution, s.graph, in);
     }
     close_scene(&s);
+}
+
+static void all_sizes_are_right(void **state)
+{
+    run_sizes("graph @columns<N=0..40 hint=8>(%x: f32[N,48], %w: static f32[48,32]) {\n"
+              "  %y: f32[N,32]{1 0} = matmul %x, %w\n  return %y\n}\n",
+              2, (const int64_t[]){0, 48}, 0, 40, (const int64_t[]){48, 32});
+    run_sizes("graph @height<H=0..12 hint=8>(%x: f32[1,8,H,6], %w: static f32[16,8,3,3]) {\n"
+              "  %y: f32[1,16,H,6] = conv %x, %w pad=[1 1 1 1]\n  return %y\n}\n",
+              4, (const int64_t[]){1, 8, 0, 6}, 2, 12, (const int64_t[]){16, 8, 3, 3});
 }
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
