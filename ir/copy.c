@@ -43,6 +43,7 @@ static void copy_value(struct mapping *m, weft_val old, weft_val new)
     m->to->value[new.id].layout = from->layout; /* the table of layouts was copied whole */
     m->to->value[new.id].stated = from->stated;
     m->to->value[new.id].is_mut = from->is_mut;
+    m->to->value[new.id].is_static = from->is_static;
     if (from->name)
         weft_set_name(m->to, new, from->name, strlen(from->name));
 }
@@ -177,7 +178,7 @@ static void add_cut(struct mapping *m, weft_val v)
     weft_assert(m->source);
     const weft_val param = weft_add_param(m->to, NULL, weft_type_of(m->from, v));
     copy_value(m, v, param);
-    m->to->value[param.id].is_mut = false;
+    m->to->value[param.id].is_mut = m->to->value[param.id].is_static = false;
     m->source[m->to->params - 1] = v;
 }
 

@@ -54,7 +54,7 @@ struct weft_value {
     const char *name;        /* unique in the graph, or NULL: numbered when printed */
     weft_node def;           /* none for parameters */
     uint32_t result;         /* which result of def, or which parameter */
-    bool is_param, is_mut;
+    bool is_param, is_mut, is_static;
     bool stated;             /* layout 0 is required of it: without, row-major is what is there where nothing is said */
     uint32_t layout;         /* index in the root's table; 0 is row-major of any rank */
     weft_val heir;           /* the value that took its place, or none */

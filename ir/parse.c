@@ -168,6 +168,14 @@ static void check_bodies(struct weft_parser *p)
 
 /* --- a graph's head ----------------------------------------------------------------------------------------------- */
 
+static bool takes_word(struct weft_parser *p, const char *word, bool *taken)
+{
+    if (*taken || !weft_parse_is(weft_parse_peek(p), word))
+        return false;
+    weft_parse_word(p);
+    return *taken = true;
+}
+
 static bool parse_param(struct weft_parser *p)
 {
     struct weft_declared param = {0};
@@ -175,14 +183,15 @@ static bool parse_param(struct weft_parser *p)
     param.at = p->cursor;
     if (!weft_parse_name(p, '%', &param.name) || !weft_parse_expect(p, ':', "and a type after the name of a parameter"))
         return false;
-    if (weft_parse_is(weft_parse_peek(p), "mut")) {
-        param.is_mut = true;
-        weft_parse_word(p);
-    }
+    while (takes_word(p, "mut", &param.is_mut) || takes_word(p, "static", &param.is_static))
+        ;
+    if (param.is_mut && param.is_static)
+        return weft_parse_fail(p, param.at, WEFT_ERR_SYNTAX, "a parameter is mut or static, not both");
     if (!weft_parse_type(p, &param) || !weft_parse_is_new(p, &param))
         return false;
     const weft_val value = weft_add_param(p->graph, weft_parse_copy(p, param.name), &param.type);
     weft_value_of(p->graph, value)->is_mut = param.is_mut;
+    weft_value_of(p->graph, value)->is_static = param.is_static;
     if (param.has_layout)
         weft_set_value_layout(p->graph, value, &param.layout);
     return true;

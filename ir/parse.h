@@ -21,7 +21,7 @@ struct weft_declared {
     const char *at, *type_at;
     struct weft_type type;
     struct weft_layout layout;
-    bool has_type, has_layout, is_mut;
+    bool has_type, has_layout, is_mut, is_static;
 };
 
 /* From names to numbers above 0. */

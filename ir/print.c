@@ -393,7 +393,8 @@ static void print_head(struct printer *p)
     for (uint32_t i = 0; i < graph->params; i++) {
         weft_text_add(p->text, i ? ", " : "");
         print_value(p, graph->param[i]);
-        weft_text_add(p->text, graph->value[graph->param[i].id].is_mut ? ": mut " : ": ");
+        const struct weft_value *const value = &graph->value[graph->param[i].id];
+        weft_text_add(p->text, value->is_mut ? ": mut " : value->is_static ? ": static " : ": ");
         print_type(p, graph->param[i]);
     }
     weft_text_add(p->text, ") {\n");

@@ -35,7 +35,7 @@ struct value {
     const char *name;
     int dtype, rank;
     const weft_dim *extent;
-    bool is_mut;
+    bool is_mut, is_static;
     const int64_t *number; /* extents of a constant */
     const void *data;
     bool borrowed;
@@ -57,10 +57,11 @@ static int make_param(void *arg)
         return weft_wrong(v->graph->context, where, NO_NAME);
     if (v->name && weft_value_find(v->graph, v->name, strlen(v->name)).id)
         return weft_wrong(v->graph->context, v->name, "there is a value of this name already");
-    if (v->is_mut && v->graph->parent)
-        return weft_wrong(v->graph->context, where, "a body cannot have mut parameters");
+    if ((v->is_mut || v->is_static) && v->graph->parent)
+        return weft_wrong(v->graph->context, where, "a body cannot have %s parameters", v->is_mut ? "mut" : "static");
     v->result = weft_add_param(v->graph, v->name, &type);
     weft_value_of(v->graph, v->result)->is_mut = v->is_mut;
+    weft_value_of(v->graph, v->result)->is_static = v->is_static;
     return WEFT_OK;
 }
 
@@ -200,6 +201,15 @@ int weft_param_mut(struct weft_graph *graph, const char *name, int dtype, int ra
         return weft_missing(graph ? graph->context : NULL);
     return make_value((struct value){.graph = graph, .name = name, .dtype = dtype, .rank = rank, .extent = extent,
                                      .is_mut = true}, make_param, ret_value);
+}
+
+int weft_param_static(struct weft_graph *graph, const char *name, int dtype, int rank, const weft_dim *extent,
+                      weft_val *ret_value)
+{
+    if (!graph || !ret_value)
+        return weft_missing(graph ? graph->context : NULL);
+    return make_value((struct value){.graph = graph, .name = name, .dtype = dtype, .rank = rank, .extent = extent,
+                                     .is_static = true}, make_param, ret_value);
 }
 
 int weft_constant(struct weft_graph *graph, int dtype, int rank, const int64_t *extent, const void *data,

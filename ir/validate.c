@@ -115,6 +115,17 @@ static void check_groups(struct weft_validator *v)
             weft_found(v, WEFT_NO_NODE, "two groups are called @%s", names[i]);
 }
 
+static void check_static(struct weft_validator *v, weft_val value)
+{
+    const struct weft_value *const info = weft_value_of(v->graph, value);
+    if (info->is_static && !info->is_param)
+        weft_found(v, info->def, "%s is static, but no parameter", weft_text_of(v, value));
+    else if (info->is_static && info->is_mut)
+        weft_found(v, WEFT_NO_NODE, "parameter %s is mut and static", weft_text_of(v, value));
+    else if (info->is_static && v->graph->parent)
+        weft_found(v, WEFT_NO_NODE, "a body cannot have static parameters, like %s", weft_text_of(v, value));
+}
+
 static void check_returns(struct weft_validator *v)
 {
     const struct weft_graph *g = v->graph;
@@ -154,6 +165,7 @@ static void check_returns(struct weft_validator *v)
         else if (g->value[i].is_mut && !renewed[i])
             weft_found(v, WEFT_NO_NODE, "mut parameter %s has no new value: return mut %s = …", weft_text_of(v, value),
                        weft_text_of(v, value));
+        check_static(v, value);
     }
 }
 

@@ -6,10 +6,11 @@
  *
  * weft's own layouts weigh the same copy for all values at once (propagate_memory_format), so that in a graph whose
  * layouts they chose this is taken only where the two prices differ: the layout search has the cost of a product's
- * operand, this the predicted time of the kernel that runs. Keeps all bits. Not for constants, which are packed. */
+ * operand, this the predicted time of the kernel that runs. Keeps all bits. Not for constants, nor for
+ * static weights, which are packed. */
 #include "passes/alternatives.h"
 #include "passes/passes.h"
-#include "sched/step.h"
+#include "sched/select.h"
 
 /* A constant, or views and copies of one? */
 static bool is_constant(const struct weft_graph *g, weft_val v)
@@ -27,7 +28,8 @@ static unsigned find_bad(const struct weft_graph *g, weft_node n)
         const struct weft_layout layout = weft_layout_of(g, v);
         const weft_node def = weft_def(g, v);
         const bool is_copy = def.id && weft_opcode_of(g, def) == WEFT_OP_relayout;
-        if (!is_constant(g, v) && !is_copy && layout.kind == WEFT_STORED && !weft_layout_is_row_major(&layout))
+        const bool is_packed = is_constant(g, v) || (i == 1 && weft_select_packs(g, &weft_step_gemm, v));
+        if (!is_packed && !is_copy && layout.kind == WEFT_STORED && !weft_layout_is_row_major(&layout))
             return i;
     }
     return 2;

@@ -125,7 +125,7 @@ static int64_t packed_bytes(const struct weft_formats *f, const struct scaling *
     return gemm.b_packed ? (int64_t)weft_gemm_pack_bytes(&gemm) : 0;
 }
 
-/* What constant weights need not pay: each part packs what it reads, maybe all of them. */
+/* What constant and static weights need not pay: each part packs what it reads, maybe all of them. */
 static int64_t packing_ps(const struct weft_formats *f, int64_t bytes)
 {
     return f->target->threads * weft_format_move_ps(f, bytes, WEFT_PRICE_convert_transpose_near);
@@ -144,7 +144,8 @@ static const char *check(const struct weft_formats *f, const struct scaling *s)
         return "the scaled operand has another layout";
     if (g->value[s->weights.id].layout)
         return "the weights are not row-major";
-    const int64_t packed = weft_is_const(g, s->weights) ? packed_bytes(f, s) : 0;
+    const struct weft_step_kind *const kind = weft_select_kind(weft_opcode_of(g, s->node));
+    const int64_t packed = weft_select_packs(g, kind, s->weights) ? packed_bytes(f, s) : 0;
     if (packed < 0)
         return "it is stored in blocks";
     const int64_t before = pass_ps(f, s->x, scaled), weights = pass_ps(f, s->weights, s->weights);

@@ -94,10 +94,11 @@ static void annotate_loaded(struct weft_plan *plan, const struct weft_frame *fra
     }
 }
 
-/* "packed"; "kept": and as they are too; with the type of the pack's elements where that is no f32. */
+/* "packed"; "kept": and as they are too; "static": by each execution. With the type of the pack's elements where that
+ * is no f32. */
 static const char *weights_word(const struct weft_plan *plan, const struct weft_step *step)
 {
-    const char *const word = step->plain ? "kept" : "packed";
+    const char *const word = plan->pack[step->pack].by_execution ? "static" : step->plain ? "kept" : "packed";
     const struct weft_packing *const packing = plan->pack[step->pack].packing;
     return packing->dtype == WEFT_K_F32
                ? word : weft_arena_format(plan->graph->arena, "%s_%s", word, weft_dtype_name((int)packing->dtype));
@@ -194,7 +195,7 @@ static void annotate_end(struct weft_plan *plan, const struct weft_frame *frame,
 /* Weights that take memory twice. */
 static void annotate_weights(struct weft_plan *plan, const struct weft_step *step)
 {
-    if (!step->pack || !step->plain)
+    if (!step->pack || !step->plain || plan->pack[step->pack].by_execution) /* the caller has them in any case */
         return;
     const struct weft_storage *storage = &plan->storage[plan->home[step->in[1].id].storage];
     weft_add_remark_at(plan->graph, "plan", weft_plan_step_name(plan, step), "kept",
@@ -326,7 +327,8 @@ int weft_plan_input(const struct weft_plan *plan, size_t i, struct weft_port *re
     const struct weft_graph *g = plan->graph;
     return port(plan, plan->param_storage[i],
                 (struct weft_port){.name = plan->input_name[i], .text = plan->input_text[i],
-                                   .is_mutable = g->value[g->param[i].id].is_mut, .updates = -1}, ret_port);
+                                   .is_mutable = g->value[g->param[i].id].is_mut, .updates = -1,
+                                   .is_static = g->value[g->param[i].id].is_static}, ret_port);
 }
 
 int weft_plan_output(const struct weft_plan *plan, size_t i, struct weft_port *ret_port)

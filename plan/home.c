@@ -49,6 +49,15 @@ void weft_home_set(struct weft_plan *plan, weft_val v, uint32_t storage, const s
                                     home->stride);
 }
 
+bool weft_home_is_fixed(const struct weft_plan *plan, weft_val v)
+{
+    const struct weft_home *home = &plan->home[v.id];
+    bool fixed = weft_dim_is_constant(home->layout->offset);
+    for (int i = 0; i < weft_type_of(plan->graph, v)->rank; i++)
+        fixed &= weft_dim_is_constant(home->stride[i]);
+    return fixed;
+}
+
 uint32_t weft_plan_add_pack(struct weft_plan *plan, size_t bytes)
 {
     plan->pack = weft_grow(plan->graph->arena, plan->pack, &plan->pack_capacity, plan->packs + 1, sizeof *plan->pack);

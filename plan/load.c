@@ -19,15 +19,6 @@
 
 /* --- what may be done at once ------------------------------------------------------------------------------------- */
 
-static bool lies_at_constant_places(const struct weft_plan *plan, weft_val v)
-{
-    const struct weft_home *home = &plan->home[v.id];
-    bool constant = weft_dim_is_constant(home->layout->offset);
-    for (int i = 0; i < weft_type_of(plan->graph, v)->rank; i++)
-        constant &= weft_dim_is_constant(home->stride[i]);
-    return constant;
-}
-
 int64_t weft_plan_constant_bytes(const struct weft_plan *plan, const struct weft_storage *storage)
 {
     if (plan->home[storage->value.id].split)
@@ -42,7 +33,7 @@ static bool reads_a_constant(const struct weft_plan *plan, weft_node n)
     if (weft_opcode_of(g, n) != WEFT_OP_relayout && !weft_is_view(g, n))
         return false;
     const weft_val v = weft_operand(g, n, 0);
-    return plan->storage[plan->home[v.id].storage].kind == WEFT_IN_CONSTANT && lies_at_constant_places(plan, v) &&
+    return plan->storage[plan->home[v.id].storage].kind == WEFT_IN_CONSTANT && weft_home_is_fixed(plan, v) &&
            weft_axes_are_constant(g, n) && weft_dtype_bits(weft_type_of(g, v)->dtype) >= 8;
 }
 
@@ -59,7 +50,7 @@ bool weft_plan_load(struct weft_plan *plan, weft_node n)
     weft_home_loaded(plan, v);
     const struct weft_storage *source = &plan->storage[plan->home[step->in[0].id].storage];
     struct weft_storage *storage = &plan->storage[home->storage];
-    if (!lies_at_constant_places(plan, v) ||
+    if (!weft_home_is_fixed(plan, v) ||
         (step->kind != &weft_step_blocks && /* which fills up its last blocks */
          weft_plan_constant_bytes(plan, storage) > weft_plan_constant_bytes(plan, source))) {
         home->storage = 0;

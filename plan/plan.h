@@ -52,6 +52,18 @@ struct weft_pack {          /* memory of the plan: copied, generated or packed c
     size_t bytes;
     const struct weft_packing *packing; /* of packed weights: for whom; or NULL */
     struct weft_shared_pack *shared;    /* the memory is this one's, of several plans perhaps; or NULL */
+    uint32_t by_execution;  /* of weights of a static input: number of the static pack + 1, and no data here; or 0 */
+};
+
+/* Weights that each execution packs, when the elements of a static input are others than before. */
+struct weft_static_pack {
+    const struct weft_step_kind *kind; /* whose write_pack does it */
+    struct weft_step_pack how;
+    weft_val weights;       /* the input or a view of it, */
+    uint32_t input;         /* the number of the input, */
+    uint32_t storage;       /* where it lies */
+    int64_t offset;         /* elements from there to the first one of the weights */
+    uint32_t pack;          /* of the plan: who reads it names that */
 };
 
 /* The address of an input. */
@@ -94,10 +106,12 @@ struct weft_plan {
     const struct weft_layout *row_major[WEFT_MAX_RANK + 1]; /* by rank, once a value has it */
     struct weft_step *step;
     struct weft_pack *pack;       /* [1, packs) */
+    struct weft_static_pack *static_pack; /* [0, static_packs) */
     struct weft_step *load;       /* [1, loads): relayouts of constants, done already */
     const struct weft_step **choice; /* by node id: what was chosen, or NULL as long as nobody asked */
     uint32_t storages, steps, packs, loads;
     uint32_t storage_capacity, step_capacity, pack_capacity, load_capacity;
+    uint32_t static_packs, static_pack_capacity;
     bool *read_by_callers;        /* by value id, of plans for a target of the caller's: by its kernels */
     uint32_t *param_storage, *return_storage; /* by parameter, by return slot */
     struct weft_aliases alias;    /* what is computed in the memory of others */
@@ -212,6 +226,8 @@ void weft_home_constant(struct weft_plan *plan, weft_val v);
 void weft_home_loaded(struct weft_plan *plan, weft_val v);
 /* The home of a view in its operand's storage; false: it must be copied. */
 bool weft_home_view(struct weft_plan *plan, weft_node n, weft_val v);
+/* Are its offset and strides the same for all sizes? */
+bool weft_home_is_fixed(const struct weft_plan *plan, weft_val v);
 void weft_home_set(struct weft_plan *plan, weft_val v, uint32_t storage, const struct weft_layout *layout);
 void weft_home_block(struct weft_plan *plan, weft_val v);
 /* A storage in the arena for the bodies of a control. */
@@ -230,6 +246,12 @@ void weft_plan_settle_constants(struct weft_plan *plan);
 void weft_plan_give_up_constants(struct weft_plan *plan);
 /* The elements of a constant, where they stay, at an address that suits their type. */
 const void *weft_plan_keep_constant(struct weft_plan *plan, uint32_t storage);
+
+/* --- static.c ----------------------------------------------------------------------------------------------------- */
+
+/* Decides whether and how each execution packs operand 1 of a product or convolution: if it is the elements of a static
+ * input. False: not. */
+bool weft_plan_pack_static(struct weft_plan *plan, struct weft_step *step);
 
 /* --- load.c ------------------------------------------------------------------------------------------------------- */
 

@@ -135,7 +135,7 @@ static weft_val before_relayouts(const struct weft_plan *plan, weft_val v)
 
 void weft_plan_pack_weights(struct weft_plan *plan, struct weft_step *step)
 {
-    if (!step->kind->plan_pack)
+    if (!step->kind->plan_pack || weft_plan_pack_static(plan, step))
         return;
     const weft_val weights = step->in[1], source = before_relayouts(plan, weights);
     step->in[1] = source;

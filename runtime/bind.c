@@ -37,6 +37,7 @@ int weft_execution_create(const struct weft_plan *plan, struct weft_execution **
     if (!NEW(e, input, g->params) || !NEW(e, output, g->returns) || !NEW(e, span, g->params + g->returns) ||
         !NEW(e, result, g->returns) || !NEW(e, output_bound, g->returns) ||
         !NEW(e, own, g->returns) || !NEW(e, stage, g->params) || !NEW(e, base, plan->storages) ||
+        !NEW(e, packed, plan->static_packs) || !NEW(e, stale, g->params) ||
         !NEW(e, symbols, weft_symbol_count(g->dims))) {
         weft_execution_destroy(e);
         return WEFT_ERR_NOMEM;
@@ -70,6 +71,10 @@ void weft_execution_destroy(struct weft_execution *e)
         free_pack(e, &e->own[i]);
     for (uint32_t i = 0; e->stage && i < g->params; i++)
         free_pack(e, &e->stage[i]);
+    for (uint32_t i = 0; e->packed && i < plan->static_packs; i++)
+        free_pack(e, &e->packed[i]);
+    OLD(e, packed, plan->static_packs);
+    OLD(e, stale, g->params);
     OLD(e, input, g->params);
     OLD(e, output, g->returns);
     OLD(e, span, g->params + g->returns);
@@ -170,6 +175,7 @@ int weft_bind_input(struct weft_execution *e, size_t i, const struct weft_tensor
     e->input[i] = *tensor;
     if (!e->input[i].data)
         e->input[i].data = nothing;
+    weft_refresh_input(e, (uint32_t)i);
     e->frame = NULL;
     return WEFT_OK;
 }
@@ -213,7 +219,10 @@ int weft_rebind_input(struct weft_execution *e, size_t i, void *data)
     if (i >= g->params || !e->input[i].data)
         return weft_execution_fail(e, WEFT_ERR_ARGUMENT, i < g->params ? "input %zu was not bound before"
                                    : "there is no input %zu: the plan has %u", i, g->params);
-    return rebind(e, (uint32_t)i, &e->input[i], data);
+    const int status = rebind(e, (uint32_t)i, &e->input[i], data);
+    if (status == WEFT_OK)
+        weft_refresh_input(e, (uint32_t)i);
+    return status;
 }
 
 int weft_rebind_output(struct weft_execution *e, size_t i, void *data)

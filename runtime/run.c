@@ -23,6 +23,11 @@ static struct weft_tensor tensor_of(const struct weft_call *call, weft_val value
     return t;
 }
 
+static const void *packed_of(const struct weft_execution *e, const struct weft_pack *pack)
+{
+    return pack->by_execution ? e->packed[pack->by_execution - 1].data : pack->data;
+}
+
 static void fill_call(struct weft_run *run, const struct weft_scope *scope, uint32_t number, int worker,
                       struct weft_call *call)
 {
@@ -50,7 +55,7 @@ static void fill_call(struct weft_run *run, const struct weft_scope *scope, uint
         call->in[i] = (const char *)scope->base[from] + bound->in_offset[i];
     }
     if (step->pack)
-        call->packed = plan->pack[step->pack].data;
+        call->packed = packed_of(e, &plan->pack[step->pack]);
 }
 
 /* Finds out the sizes that a node defines; false if it failed, or if they do not go with what stands behind it. */
@@ -142,7 +147,8 @@ static struct weft_prefetch next_weights(const struct weft_walker *walker, const
             continue;
         if (!step->kind->reads_first || scope->frame->step[i].parts == 0)
             break;
-        return step->kind->reads_first(weft_frame_descriptor(scope->frame, step), plan->pack[step->pack].data,
+        return step->kind->reads_first(weft_frame_descriptor(scope->frame, step),
+                                       packed_of(walker->run->execution, &plan->pack[step->pack]),
                                        own_part(walker, scope, i));
     }
     return (struct weft_prefetch){.data = NULL};
@@ -371,8 +377,10 @@ static int run_steps(struct weft_execution *e, int64_t *ns)
         status = e->frame ? weft_execution_move(e) : weft_execution_prepare(e);
     if (status == WEFT_OK) {
         weft_stage_in(e);
-        status = work_with_gang(e, ns);
+        status = e->is_stale ? weft_refresh_packs(e) : WEFT_OK;
     }
+    if (status == WEFT_OK)
+        status = work_with_gang(e, ns);
     if (status == WEFT_OK)
         weft_stage_back(e);
     atomic_store(&e->cancelled, false);
@@ -453,6 +461,8 @@ int weft_execution_statistics(const struct weft_execution *e, struct weft_statis
                                         .shared_bytes = weft_plan_shared_bytes(plan),
                                         .mapped_bytes = weft_plan_mapped_bytes(plan),
                                         .staged_bytes = staged_bytes,
-                                        .staged_inputs = staged};
+                                        .staged_inputs = staged,
+                                        .static_bytes = weft_refresh_bytes(e),
+                                        .static_packs = e->static_packs};
     return weft_give_facts(ret_statistics, &all, sizeof all);
 }

@@ -80,6 +80,15 @@ void weft_stage_back(struct weft_execution *e);
 /* How many inputs each run copies as they are bound, and how many bytes in all. */
 int32_t weft_stage_count(const struct weft_execution *e, int64_t *ret_bytes);
 
+/* --- refresh.c ---------------------------------------------------------------------------------------------------- */
+
+/* If input i is static, the next run packs it anew. */
+void weft_refresh_input(struct weft_execution *e, uint32_t i);
+/* Packs what is stale; all is in its place. */
+int weft_refresh_packs(struct weft_execution *e);
+/* Bytes of all packs. */
+int64_t weft_refresh_bytes(const struct weft_execution *e);
+
 /* --- overlap.c ---------------------------------------------------------------------------------------------------- */
 
 /* How many bytes each bound tensor takes; when extents or strides are new. */
@@ -122,6 +131,9 @@ struct weft_execution {
     struct weft_pack arena;             /* WEFT_SPARE_BYTES more than the frame asks for, so never of 0 bytes */
     struct weft_pack scratch, *own;     /* own: results that the caller does not give memory for */
     struct weft_pack *stage;            /* by input: for a copy at an aligned address */
+    struct weft_pack *packed;           /* of the plan's static packs */
+    bool *stale, is_stale;              /* by input: its packs are of other elements; any of them */
+    int64_t static_packs;               /* how many were made */
     bool ran, poison;
     _Atomic bool cancelled;             /* weft_cancel asks for it, a run that has ended forgets it */
     int64_t total_ns, fallback_ns, plain_ns, relayout_ns;

@@ -140,13 +140,17 @@ bool weft_select_packs(const struct weft_graph *g, const struct weft_step_kind *
     int64_t moved = 0;
     if (!kind->plan_pack || !weft_type_is_constant(weft_type_of(g, v)))
         return false;
+    bool copied = false;
     for (weft_node n = weft_def(g, v); weft_is_moved(g, n); n = weft_def(g, v)) {
         if (!weft_axes_are_constant(g, n))
             return false;
+        copied |= !weft_is_view(g, n);
         const int64_t elements = weft_is_view(g, n) ? 0 : elements_of(g, v);
         moved = elements > moved ? elements : moved;
         v = weft_operand(g, n, 0);
     }
+    if (g->value[v.id].is_static) /* a copy of it is made in each run */
+        return !copied;
     return weft_is_const(g, v) && moved <= (weft_const_splat(g, v, &element) ? 1 : elements_of(g, v));
 }
 

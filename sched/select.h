@@ -72,10 +72,12 @@ struct weft_choices {
 const struct weft_choices *weft_select_first(const struct weft_select *select, const struct weft_unit *unit);
 /* All of it; NULL also where all parts are in their places. */
 const struct weft_choices *weft_select_all(const struct weft_select *select, const struct weft_unit *unit);
-/* Are the weights of a step of this kind, its operand 1, packed when the plan is made, if its kernel packs any at the
- * sizes of the hints? They are where the kind has packs and they are a constant, or views and relayouts of one that are
- * the same elements at all sizes and take no more memory. What a body is handed is a parameter of it, and no constant.
- * Whether the elements are kept besides (WEFT_COMPILE_KEEP_CONSTANTS, weft_step.plain) is another question. */
+/* Are the weights of a step of this kind, its operand 1, packed ahead of runs, if its kernel packs any at the sizes of
+ * the hints? They are where the kind has packs and they are a constant, or views and relayouts of one that are the same
+ * elements at all sizes and take no more memory: when the plan is made. Or they are a static input, or views of one
+ * that are the same elements at all sizes: by each execution, unless views have to be copied (plan/static.c). What a
+ * body is handed is a parameter of it, and neither. Whether the elements of a constant are kept besides
+ * (WEFT_COMPILE_KEEP_CONSTANTS, weft_step.plain) is another question. */
 bool weft_select_packs(const struct weft_graph *graph, const struct weft_step_kind *kind, weft_val weights);
 /* How the weights of a step are packed for these sizes, for raised ones if there is nothing to compute at these: what
  * is packed for sizes at which no weights are read would serve no others. False: not at all. */

@@ -138,7 +138,7 @@ struct weft_call {
 
 /* --- packing of operand 1 ----------------------------------------------------------------------------------------- */
 
-/* How constant weights are to be packed. */
+/* How constant or static weights are to be packed. */
 struct weft_step_pack {
     union {
         struct weft_gemm gemm;
@@ -230,8 +230,10 @@ struct weft_step_kind {
     /* After bind with form 0: other forms that fit, for step->form, at most WEFT_STEP_FORMS; their number. NULL: none.
      * */
     uint32_t (*forms)(const struct weft_bind *bind, const void *descriptor, int32_t *ret_form);
-    /* How to pack operand 1, if it is constant, for the sizes in `bind`; false: not for them. NULL: never. */
+    /* How to pack operand 1, if it is constant or static, for the sizes in `bind`; false: not for them. NULL: never. */
     bool (*plan_pack)(const struct weft_bind *bind, struct weft_step_pack *ret);
+    /* Two packs of this kind for the same weights, with the same packing: are they the same, byte by byte? */
+    bool (*same_pack)(const struct weft_step_pack *a, const struct weft_step_pack *b);
     /* Packs the weights, which begin at `data`. On the way it gives back pages of a mapped `source`, if any. */
     void (*write_pack)(const struct weft_step_pack *how, float *to, const weft_loose_f32 *data,
                        const struct weft_constant *source);

@@ -369,6 +369,20 @@ static bool plan_conv_pack(const struct weft_bind *bind, struct weft_step_pack *
     return ret->bytes > 0;
 }
 
+/* Loops of one packing may differ in what they make of it by how the window moves. */
+static bool same_conv_pack(const struct weft_step_pack *a, const struct weft_step_pack *b)
+{
+    const struct weft_conv *const p = &a->conv, *const q = &b->conv;
+    bool same = p->spatial == q->spatial && p->c == q->c && p->o == q->o && p->groups == q->groups &&
+                p->transposed == q->transposed;
+    for (int i = 0; i < p->spatial && same; i++)
+        same = p->kernel[i] == q->kernel[i] && p->stride[i] == q->stride[i] && p->dilation[i] == q->dilation[i] &&
+               p->pad[i] == q->pad[i];
+    for (int i = 0; i < 2 + p->spatial && same; i++)
+        same = p->w_stride[i] == q->w_stride[i];
+    return same;
+}
+
 static void write_conv_pack(const struct weft_step_pack *how, float *to, const weft_loose_f32 *data,
                             const struct weft_constant *source)
 {
@@ -379,4 +393,5 @@ const struct weft_step_kind weft_step_conv = {
     .name = "conv", .traits = WEFT_STEP_STRIDED | WEFT_STEP_FINISHES, .bytes = bytes_conv,
     .program = program_conv, .makes = makes_conv, .bind = bind_conv, .run = run_conv, .kernel = name_conv,
     .cpu = cpu_conv,
-    .account = account_conv, .forms = forms_conv, .plan_pack = plan_conv_pack, .write_pack = write_conv_pack};
+    .account = account_conv, .forms = forms_conv, .plan_pack = plan_conv_pack, .same_pack = same_conv_pack,
+    .write_pack = write_conv_pack};

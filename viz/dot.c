@@ -108,7 +108,9 @@ static void draw_nodes(struct weft_picture *picture, struct weft_scene *scene)
         const weft_val value = graph->param[p];
         if ((picture->hidden || picture->repeated) && !has_drawn_user(scene, value))
             continue;
-        weft_dot_port_label(picture, scene, weft_value_of(graph, value)->is_mut ? "mut parameter" : "parameter", value);
+        weft_dot_port_label(picture, scene, weft_value_of(graph, value)->is_mut      ? "mut parameter"
+                                            : weft_value_of(graph, value)->is_static ? "static parameter" : "parameter",
+                            value);
         const char *text = scene->text[value.id];
         scene->maker[value.id] =
             draw_box(picture, scene->cluster, box_name(picture, scene, text), text);

@@ -123,6 +123,25 @@ WEFT_API int weft_param(struct weft_graph *graph, const char *name, int dtype, i
  * then leave the buffer partly updated), and is copied into it at the end of the run otherwise. Not in bodies. */
 WEFT_API int weft_param_mut(struct weft_graph *graph, const char *name, int dtype, int rank, const weft_dim *extent,
                             weft_val *ret_value);
+/* As weft_param, for weights whose elements the caller changes seldom, and says so (weft_refresh). An execution then
+ * packs them for the kernels once, and not in each run:
+ *
+ *   weft_param_static(graph, "w", WEFT_F32, 2, extent, &w);     y = matmul x, w
+ *   …
+ *   weft_bind_input(execution, 1, &weights);
+ *   weft_run(execution);                                        packs w
+ *   weft_run(execution);                                        reads the pack
+ *   train(weights.data);
+ *   weft_refresh(execution, 1);
+ *   weft_run(execution);                                        packs w anew, into the same memory
+ *
+ * Packed is operand 1 of matrix products and convolutions of f32, if it is a static parameter, or views of one
+ * (transposes, reshapes, slices) that are the same at all sizes; where a constant would be, and as one would be, but in
+ * elements of f32. A body of `if` or `loop` has no static parameters, and reads what it is handed as it lies, as all
+ * other readers do, and as runs do whose sizes want another pack. Nothing else is computed ahead: norms, scales and the
+ * like are folded into constants only. A parameter is `mut` or static, not both. */
+WEFT_API int weft_param_static(struct weft_graph *graph, const char *name, int dtype, int rank, const weft_dim *extent,
+                               weft_val *ret_value);
 /* Adds a dense row-major constant; the data is copied. It may be NULL only where an extent is 0. */
 WEFT_API int weft_constant(struct weft_graph *graph, int dtype, int rank, const int64_t *extent, const void *data,
                            weft_val *ret_value);

@@ -111,6 +111,8 @@ struct weft_port {
     const char *text;              /* the type with symbols and layout, "f32[N,3,240,320]"; lives with the plan */
     int32_t is_mutable;            /* of an input: a run writes its new value where it lies */
     int32_t updates;               /* of an output: the number of the input that it is the new value of; else -1 */
+    int32_t is_static;             /* of an input: weft_param_static */
+    int32_t reserved;
 };
 WEFT_API size_t weft_plan_inputs(const struct weft_plan *plan);
 WEFT_API size_t weft_plan_outputs(const struct weft_plan *plan);

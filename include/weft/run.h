@@ -33,14 +33,23 @@ WEFT_API int weft_bind_output_named(struct weft_execution *execution, const char
  * address stays bound. Overlaps are found by weft_run. */
 WEFT_API int weft_rebind_input(struct weft_execution *execution, size_t i, void *data);
 WEFT_API int weft_rebind_output(struct weft_execution *execution, size_t i, void *data);
+/* The elements of input i, which is static (weft_param_static), have changed, or those of every static input:
+ * WEFT_ALL_INPUTS. The next run packs anew what it wants packed. A run behind a change that nobody told may compute
+ * from the old elements, the new ones, or some of each. Binding a static input refreshes it too, by whichever function,
+ * and also at the address that was bound before. Each execution of a plan has packs of its own and has to be told. To
+ * refresh twice before a run costs no more than once. WEFT_ERR_ARGUMENT, with a message, if there is no input i or it
+ * is not static. */
+#define WEFT_ALL_INPUTS ((size_t)-1)
+WEFT_API int weft_refresh(struct weft_execution *execution, size_t i);
 /* The dtype, extents and strides (in elements) of the tensor that weft_bind_output wants, for the inputs that are bound
  * now, before or behind a run; its data is NULL. An extent that depends on data is the largest that it can be. Fails
  * like weft_run if an input is missing or does not fit. */
 WEFT_API int weft_output_needed(struct weft_execution *execution, size_t i, struct weft_tensor *ret_tensor);
 /* Runs the plan. Memory is allocated when sizes are new; a second run with the same sizes allocates nothing, except in
  * steps of the reference evaluator (weft_statistics.fallbacks), and for the aligned copy of an input (WEFT_ALIGN_PAYS)
- * whose address was aligned until then. Memory that is written (bound outputs, mutable inputs) may not overlap any
- * other bound tensor: WEFT_ERR_BINDING. */
+ * whose address was aligned until then. Packs of static inputs are allocated by the first run, for all sizes. If memory
+ * is refused (WEFT_ERR_NOMEM), a later run tries again. Memory that is written (bound outputs, mutable inputs) may not
+ * overlap any other bound tensor: WEFT_ERR_BINDING. */
 WEFT_API int weft_run(struct weft_execution *execution);
 /* Ends the current run with WEFT_ERR_CANCELLED, or the next one if none is in progress. May be called from another
  * thread or a signal handler, as long as the execution exists; returns at once. The run stops between steps, between
@@ -74,6 +83,8 @@ struct weft_statistics {
     int32_t staged_inputs;  /* WEFT_ALIGN_PAYS would have them, and of how many inputs; mutable ones there and back */
     int32_t reserved;
     int64_t mapped_bytes;   /* of constant_bytes: packed weights that are files of weft_context_options.packs, mapped */
+    int64_t static_bytes;   /* packed weights of static inputs that the execution holds, beside the arena, */
+    int64_t static_packs;   /* and how many packs all of its runs have made */
 };
 WEFT_API int weft_execution_statistics(const struct weft_execution *execution, struct weft_statistics *ret_statistics);
 /* Runs once and times each kernel. For each step `fn` gets the kernel's name, the value that it computes, and ns. */

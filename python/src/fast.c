@@ -47,6 +47,9 @@ static void runner_free(struct runner *r)
     if (!r)
         return;
     weft.execution_destroy(r->execution);
+    for (Py_ssize_t i = 0; r->seen && i < r->inputs; i++)
+        Py_XDECREF(r->seen[i].tensor);
+    free(r->seen);
     free(r->bound);
     free(r->placed);
     free(r->made);
@@ -62,11 +65,14 @@ static struct runner *runner_take(Call *c)
     }
     r = calloc(1, sizeof *r);
     if (r) {
+        r->inputs = c->input_count;
+        r->seen = calloc((size_t)c->input_count + 1, sizeof *r->seen);
         r->bound = calloc((size_t)c->input_count + 1, sizeof *r->bound);
         r->placed = calloc((size_t)c->output_count + 1, sizeof *r->placed);
         r->made = calloc((size_t)c->output_count + 1, sizeof *r->made);
     }
-    if (!r || !r->bound || !r->placed || !r->made || weft.execution_create(c->plan_address, &r->execution) != WEFT_OK) {
+    if (!r || !r->seen || !r->bound || !r->placed || !r->made ||
+        weft.execution_create(c->plan_address, &r->execution) != WEFT_OK) {
         runner_free(r);
         PyErr_NoMemory();
         return NULL;
@@ -115,13 +121,31 @@ static int is_alike(const struct weft_tensor *t, int rank, const int64_t *extent
     return same;
 }
 
-/* Binds input i of a runner to an array, at the price of what changed: nothing, its address, or all. */
-static int bind_input(struct runner *r, Py_ssize_t i, int32_t dtype, const struct dl_tensor *d)
+/* Is this the tensor that was bound to a static input last, with the elements that it had then? If not, it is
+ * remembered; what has no version never is. */
+static int is_as_seen(struct seen *s, PyObject *tensor)
+{
+    PyObject *version = version_get(version_attribute, tensor, (PyObject *)Py_TYPE(tensor));
+    const long long number = version ? PyLong_AsLongLong(version) : -1;
+    Py_XDECREF(version);
+    if (version && s->tensor && PyWeakref_GetObject(s->tensor) == tensor && s->version == number)
+        return 1;
+    PyObject *old = s->tensor;
+    s->tensor = version ? PyWeakref_NewRef(tensor, NULL) : NULL;
+    s->version = number;
+    Py_XDECREF(old);
+    PyErr_Clear();
+    return 0;
+}
+
+/* Binds input i of a runner to an array, at the price of what changed: nothing, its address, or all. `same`: its
+ * elements are no others than before; otherwise a static input has to be bound, at the same address too. */
+static int bind_input(struct runner *r, Py_ssize_t i, int32_t dtype, const struct dl_tensor *d, int same)
 {
     struct weft_tensor *const t = &r->bound[i];
     void *const data = (char *)d->data + d->byte_offset;
     if (is_alike(t, d->ndim, d->shape, d->strides)) {
-        if (t->data == data)
+        if (t->data == data && same)
             return WEFT_OK;
         const int status = weft.rebind_input(r->execution, (size_t)i, data);
         if (status == WEFT_OK)
@@ -154,7 +178,8 @@ static int bind_inputs(const Call *c, struct runner *r, PyObject *list)
         const struct dl_type want = weft_dl_types[c->inputs[i].dtype];
         if (d.device.type != DL_CPU || d.dtype.code != want.code || d.dtype.bits != want.bits || d.ndim > WEFT_MAX_RANK)
             return 0;
-        if (bind_input(r, i, c->inputs[i].dtype, &d) != WEFT_OK)
+        const int same = !c->inputs[i].is_static || is_as_seen(&r->seen[i], object);
+        if (bind_input(r, i, c->inputs[i].dtype, &d, same) != WEFT_OK)
             return 0;
     }
     return 1;

@@ -17,7 +17,9 @@ struct output {
     int asked;               /* an extent or a stride depends on the arguments: the plan is asked for them */
     struct pool *pool;
 };
-struct input { Py_ssize_t argument; int32_t dtype; };
+struct input { Py_ssize_t argument; int32_t dtype; int is_static; };
+/* Of a static input: what was bound last. */
+struct seen { PyObject *tensor; /* a weak reference, or NULL */ long long version; };
 struct weight { Py_ssize_t argument; PyObject *tensor; long long version; };
 enum result_kind { RESULT_OUTPUT, RESULT_ARGUMENT, RESULT_VALUE };
 struct result { enum result_kind kind; Py_ssize_t index; PyObject *value; };
@@ -27,6 +29,8 @@ struct runner {
     struct runner *next;
     struct weft_execution *execution;
     struct weft_tensor *bound; /* by input */
+    struct seen *seen;         /* by input, of which there are so many: */
+    Py_ssize_t inputs;
     struct weft_tensor *placed; /* by output: what was bound last */
     struct dl_managed **made;  /* by output */
 };
@@ -51,7 +55,7 @@ typedef struct {
 size_t call_bytes(const struct weft_tensor *like);
 
 /* Fills in a call from tuples of
- *   inputs   (argument, dtype)
+ *   inputs   (argument, dtype, is it static?)
  *   outputs  (dtype, extents, strides), -1 where they depend on the arguments
  *   results  (kind, index, value)
  *   weights  (argument, tensor, version)

@@ -6,7 +6,8 @@
 static int read_inputs(Call *c, PyObject *tuple)
 {
     for (Py_ssize_t i = 0; i < PyTuple_Size(tuple); i++, c->input_count++)
-        if (!PyArg_ParseTuple(PyTuple_GetItem(tuple, i), "ni", &c->inputs[i].argument, &c->inputs[i].dtype))
+        if (!PyArg_ParseTuple(PyTuple_GetItem(tuple, i), "nip", &c->inputs[i].argument, &c->inputs[i].dtype,
+                              &c->inputs[i].is_static))
             return -1;
     return 0;
 }

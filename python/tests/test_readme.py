@@ -38,3 +38,12 @@ def test_graphs(random):
     exec(blocks()[3], names)
     h, s, i = names["plan"](random.random((5, 64), np.float32))
     np.testing.assert_array_equal(np.take_along_axis(h, i, 1), s)
+
+
+def test_static_inputs(random):
+    x, weights = random.random((5, 64), np.float32), random.random((64, 32), np.float32)
+    names = {"weft": weft, "weights": weights, "x": x, "gradient": random.random((64, 32), np.float32)}
+    before = weights.copy()
+    exec(blocks()[4], names)
+    assert not np.array_equal(before, weights)
+    np.testing.assert_allclose(names["y"], x @ weights, rtol=1e-4)

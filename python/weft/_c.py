@@ -178,7 +178,8 @@ CompileOptions = _struct(
     ("assume_aligned", _i32), ("reserved2", _i32), ("input_alignment", C.POINTER(InputAlignment)),
     ("input_alignments", _N), ("pipeline", C.POINTER(PipelineOptions)))
 Port = _struct("Port", ("size", _N), ("name", _S), ("dtype", _i32), ("rank", _i32), ("extent", _i64 * MAX_RANK),
-               ("stride", _i64 * MAX_RANK), ("text", _S), ("is_mutable", _i32), ("updates", _i32))
+               ("stride", _i64 * MAX_RANK), ("text", _S), ("is_mutable", _i32), ("updates", _i32),
+               ("is_static", _i32), ("reserved", _i32))
 PlanValue = _struct(
     "PlanValue", ("size", _N), ("name", _S), ("root", _S), ("memory", _i32), ("storage", _u32), ("port", _i32),
     ("copies", _i32), ("dtype", _i32), ("rank", _i32), ("extent", _i64 * MAX_RANK), ("stride", _i64 * MAX_RANK),
@@ -196,7 +197,7 @@ Statistics = _struct(
     ("relayouts", _i32), ("fallbacks", _i32), ("workers", _i32), ("fallback_ns", _i64), ("relayout_ns", _i64),
     ("total_ns", _i64), ("copied_bytes", _i64), ("inside", _i32), ("overwriting", _i32), ("updating", _i32),
     ("plain_ns", _i64), ("shared_bytes", _i64), ("staged_bytes", _i64), ("staged_inputs", _i32), ("reserved", _i32),
-    ("mapped_bytes", _i64))
+    ("mapped_bytes", _i64), ("static_bytes", _i64), ("static_packs", _i64))
 
 # --- viz.h: a library of its own, _viz.py
 
@@ -227,7 +228,8 @@ PROTOTYPES: dict[str, tuple] = {
     "weft_validate": (_int, _P), "weft_graph_create": (_int, _P, _S, _P), "weft_graph_create_body": (_int, _P, _S, _P),
     "weft_extent": (Dim, _i64), "weft_symbol": (_int, _P, _S, _i64, _i64, _i64, _P),
     "weft_extent_combine": (_int, _P, C.c_char, Dim, Dim, _P), "weft_param": (_int, _P, _S, _int, _int, _P, _P),
-    "weft_param_mut": (_int, _P, _S, _int, _int, _P, _P), "weft_constant": (_int, _P, _int, _int, _P, _P, _P),
+    "weft_param_mut": (_int, _P, _S, _int, _int, _P, _P), "weft_param_static": (_int, _P, _S, _int, _int, _P, _P),
+    "weft_constant": (_int, _P, _int, _int, _P, _P, _P),
     "weft_constant_borrowed": (_int, _P, _int, _int, _P, _P, _P, _P, _P),
     "weft_splat": (_int, _P, _int, _int, _P, _real, _P), "weft_splat_integer": (_int, _P, _int, _int, _P, _i64, _P),
     "weft_append": (_int, _P, _P, _P), "weft_return": (_int, _P, _P, _N), "weft_return_mut": (_int, _P, _P, _P, _N),
@@ -271,7 +273,7 @@ PROTOTYPES: dict[str, tuple] = {
     "weft_bind_input": (_int, _P, _N, _P), "weft_bind_output": (_int, _P, _N, _P),
     "weft_bind_input_named": (_int, _P, _S, _P), "weft_bind_output_named": (_int, _P, _S, _P),
     "weft_rebind_input": (_int, _P, _N, _P), "weft_rebind_output": (_int, _P, _N, _P),
-    "weft_output_needed": (_int, _P, _N, _P),
+    "weft_refresh": (_int, _P, _N), "weft_output_needed": (_int, _P, _N, _P),
     "weft_run": (_int, _P), "weft_cancel": (_int, _P), "weft_output": (_int, _P, _N, _P),
     "weft_execution_error": (_S, _P), "weft_execution_statistics": (_int, _P, _P), "weft_run_timed": (_int, _P, _P, _P),
     "weft_evaluate": (_int, _P, _P, _N, _P, _N), "weft_tensor_free": (None, _P, _P),

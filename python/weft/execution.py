@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from .plan import Place, Plan
 
 
+_ALL_INPUTS = C.c_size_t(-1).value  # WEFT_ALL_INPUTS
+
+
 class Timing(NamedTuple):
     """One step of a timed run."""
 
@@ -50,6 +53,8 @@ class Statistics(NamedTuple):
     staged_bytes: int
     staged_inputs: int
     mapped_bytes: int  #: of constant_bytes: packed weights that are mapped files
+    static_bytes: int  #: packed weights of static inputs that the execution holds
+    static_packs: int  #: how many packs all of its runs have made
 
 
 def _where(kind: str, number: int, port: Port) -> str:
@@ -77,7 +82,7 @@ def _lies_as(found: View, strides: tuple[int, ...]) -> bool:
 class _Slot:
     """What is bound to one input or result: the C structure, kept from call to call, and whoever owns the memory."""
 
-    __slots__ = ("port", "kind", "plain", "tensor", "pointer", "shape", "strides", "owner")
+    __slots__ = ("port", "kind", "plain", "tensor", "pointer", "shape", "strides", "owner", "source")
 
     def __init__(self, port: Port):
         self.port, self.kind, self.plain = port, port.dtype.numpy, port.row_major
@@ -86,6 +91,7 @@ class _Slot:
         self.shape: tuple[int, ...] | None = None
         self.strides: tuple[int, ...] | None = None
         self.owner: object = None
+        self.source: object = None  # of a static input: what was bound, if its elements may have been copied
 
     def hold(self, found: View) -> Any:
         """The structure for this array."""
@@ -139,8 +145,19 @@ class Execution:
 
     def _bind(self, number: int, source: Any) -> None:
         slot = self._inputs[number]
-        bound = slot.hold_plain(source) if slot.is_plain(source) else slot.hold(self._read(number, source))
+        is_plain = slot.is_plain(source)
+        bound = slot.hold_plain(source) if is_plain else slot.hold(self._read(number, source))
         self._check(_c.lib.weft_bind_input(self.handle, number, bound))
+        slot.source = source if slot.port.static and not is_plain else None
+
+    def refresh(self, which: int | str | None = None) -> None:
+        """The elements of this static input have changed, or of all static inputs: the next run reads them anew. Until
+        then it may have computed from the old ones, the new ones or some of each. Binding an input does the same."""
+        number = _ALL_INPUTS if which is None else self.plan.find_input(which)
+        self._check(_c.lib.weft_refresh(self.handle, number))
+        for i, slot in enumerate(self._inputs):
+            if slot.source is not None and (which is None or i == number):
+                self._bind(i, slot.source)
 
     def _read(self, number: int, source: Any) -> View:
         """An array for an input as the plan wants it."""
@@ -209,7 +226,7 @@ class Execution:
     def release(self) -> None:
         """Lets go of the arrays that are bound. They have to be bound again before the next run."""
         for slot in itertools.chain(self._inputs, self._outputs):
-            slot.owner = None
+            slot.owner = slot.source = None
 
     # --- runs
 

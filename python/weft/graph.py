@@ -164,15 +164,20 @@ class Graph:
         self.context.call(function, self.handle, *arguments, C.byref(raw))
         return self.read(raw)
 
-    def param(self, dtype: Any, sizes: Sequence[Size], mutable: bool = False, name: str | None = None) -> Value:
-        """Adds an input. A mutable one is updated by the run: ``returns`` says with what."""
-        make = _c.lib.weft_param_mut if mutable else _c.lib.weft_param
+    def param(self, dtype: Any, sizes: Sequence[Size], mutable: bool = False, name: str | None = None,
+              static: bool = False) -> Value:
+        """Adds an input. A mutable one is updated by the run: ``returns`` says with what. Of a static one
+        ``Execution.refresh`` tells when its elements have changed."""
+        if mutable and static:
+            raise ValueError("an input is mutable or static, not both")
+        make = (_c.lib.weft_param_mut if mutable else _c.lib.weft_param_static if static else _c.lib.weft_param)
         return self._made(make, name.encode() if name else None, dtype_of(dtype), len(sizes), self.dims(sizes))
 
-    def input(self, name: str, dtype: Any, sizes: Sequence[Size], *, mutable: bool = False,
+    def input(self, name: str, dtype: Any, sizes: Sequence[Size], *, mutable: bool = False, static: bool = False,
               layout: str | None = None) -> Value:
-        """Adds an input: ``g.input("x", "f32", [64, "n"])``. Its layout is row-major unless one is given, "{1 0}"."""
-        value = self.param(dtype, sizes, mutable, name)
+        """Adds an input: ``g.input("x", "f32", [64, "n"])``. Its layout is row-major unless one is given, "{1 0}".
+        ``static``: weights that change seldom; an execution packs them once (``Execution.refresh``)."""
+        value = self.param(dtype, sizes, mutable, name, static)
         if layout is not None:
             self.layout(value, layout)
         return value

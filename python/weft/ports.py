@@ -24,6 +24,7 @@ class Port:
     shape: tuple[int | str, ...]
     text: str  #: the type with its layout, "f32[n,3,240,320]{0 2 3 1}"
     mutable: bool = False  #: an input that the run updates
+    static: bool = False  #: an input whose elements change only when ``Execution.refresh`` says so
     updates: int | None = None  #: of a result: the number of the mutable input whose new value it is
     _strides: tuple[int | str, ...] | None = None  # stated in the layout
     _order: tuple[int, ...] | None = None  # axes from the outermost on, of packed storage
@@ -48,7 +49,8 @@ class Port:
         return None if self._order is None else dense_strides(shape, self._order)
 
     def __str__(self) -> str:
-        return f"{self.name}: {'mut ' if self.mutable else ''}{self.text}" if self.name else self.text
+        word = "mut " if self.mutable else "static " if self.static else ""
+        return f"{self.name}: {word}{self.text}" if self.name else self.text
 
     def __repr__(self) -> str:
         return f"<weft.Port {self}>"
@@ -91,7 +93,7 @@ def read_ports(plan: C.c_void_p) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
     raw = _c.sized(_c.Port)
     for i in range(_c.lib.weft_plan_inputs(plan)):
         _c.check(_c.lib.weft_plan_input(plan, i, C.byref(raw)))
-        inputs.append(_port(raw, mutable=bool(raw.is_mutable)))
+        inputs.append(_port(raw, mutable=bool(raw.is_mutable), static=bool(raw.is_static)))
     for i in range(_c.lib.weft_plan_outputs(plan)):
         _c.check(_c.lib.weft_plan_output(plan, i, C.byref(raw)))
         outputs.append(_port(raw, updates=raw.updates if raw.updates >= 0 else None))

@@ -163,8 +163,9 @@ static weft_val new_param(struct weft_maker *m, const struct weft_type *type)
             if (weft_symbol_at(m->graph->dims, s)->data && weft_dim_mentions(m->graph->dims, type->extent[i], s))
                 return WEFT_NO_VALUE;
     const weft_val v = weft_add_param(m->graph, NULL, type);
-    if (weft_draw(m, 12) == 11)
-        weft_value_of(m->graph, v)->is_mut = true;
+    const unsigned word = weft_draw(m, 12);
+    weft_value_of(m->graph, v)->is_mut = word == 11;
+    weft_value_of(m->graph, v)->is_static = word >= 7 && word < 11;
     weft_keep_value(m, v);
     return v;
 }

@@ -152,17 +152,51 @@ struct ports {
 
 static void *keep(struct ports *ports, size_t bytes) { return ports->memory[ports->count++] = new_memory(bytes); }
 
-/* Binds inputs, those that are updated as copies; with `outputs`, results to memory of ours. */
-static bool bind(struct weft_trial *trial, const struct weft_planned *planned, bool outputs, struct ports *ports)
+static size_t input_bytes(const struct weft_trial *trial, uint32_t i)
+{
+    struct weft_tensor same;
+    const int64_t reach = place_tensor(trial->graph, trial->graph->param[i], trial->symbols, &same);
+    return (size_t)weft_dtype_bytes(trial->in[i].dtype, reach);
+}
+
+static bool is_static_float(const struct weft_trial *trial, uint32_t i)
+{
+    return weft_value_of(trial->graph, trial->graph->param[i])->is_static && weft_dtype_is_float(trial->in[i].dtype);
+}
+
+/* A run with other weights in static inputs, which the next run must not remember: `copy`, by input, of those that are
+ * no more as they were given. Which sizes come of it, and whether it fails, is of no interest. */
+static bool run_before(const struct weft_trial *trial, const struct weft_planned *planned, void *const *copy)
+{
+    const uint32_t params = trial->graph->params;
+    uint32_t statics = 0;
+    for (uint32_t i = 0; i < params; i++)
+        if (is_static_float(trial, i)) {
+            memset(copy[i], 0, input_bytes(trial, i));
+            statics++;
+        }
+    if (statics == 0)
+        return true;
+    weft_run(planned->execution);
+    for (uint32_t i = 0; i < params; i++)
+        if (copy[i])
+            memcpy(copy[i], trial->in[i].data, input_bytes(trial, i));
+    for (uint32_t i = 0; i < params; i++)
+        if (is_static_float(trial, i) && statics % 2 && weft_refresh(planned->execution, i) != WEFT_OK)
+            return false;
+    return statics % 2 || weft_refresh(planned->execution, WEFT_ALL_INPUTS) == WEFT_OK;
+}
+
+/* Binds inputs, those that are updated or change as copies; with `outputs`, results to memory of ours. */
+static bool bind(struct weft_trial *trial, const struct weft_planned *planned, bool outputs, struct ports *ports,
+                 void **copy)
 {
     const struct weft_graph *graph = trial->graph;
     for (uint32_t i = 0; i < graph->params; i++) {
         struct weft_tensor tensor = trial->in[i];
-        if (weft_value_of(graph, graph->param[i])->is_mut) {
-            struct weft_tensor same;
-            const int64_t reach = place_tensor(graph, graph->param[i], trial->symbols, &same);
-            tensor.data = keep(ports, (size_t)weft_dtype_bytes(tensor.dtype, reach));
-            memcpy(tensor.data, trial->in[i].data, (size_t)weft_dtype_bytes(tensor.dtype, reach));
+        if (weft_value_of(graph, graph->param[i])->is_mut || is_static_float(trial, i)) {
+            tensor.data = copy[i] = keep(ports, input_bytes(trial, i));
+            memcpy(tensor.data, trial->in[i].data, input_bytes(trial, i));
         }
         if (weft_bind_input(planned->execution, i, &tensor) != WEFT_OK)
             return false;
@@ -176,7 +210,7 @@ static bool bind(struct weft_trial *trial, const struct weft_planned *planned, b
         if (weft_bind_output(planned->execution, i, &tensor) != WEFT_OK)
             return false;
     }
-    return weft_run(planned->execution) == WEFT_OK;
+    return run_before(trial, planned, copy) && weft_run(planned->execution) == WEFT_OK;
 }
 
 /* The results of the last run as packed tensors. */
@@ -228,7 +262,9 @@ static bool run_once(struct weft_trial *trial, const struct weft_planned *planne
                      struct weft_tensor *ret)
 {
     struct ports ports = {.memory = calloc(trial->graph->params + trial->graph->returns + 1, sizeof *ports.memory)};
-    const bool done = bind(trial, planned, outputs, &ports) && take_results(trial, planned, ret);
+    void **const copy = calloc(trial->graph->params + 1, sizeof *copy);
+    const bool done = bind(trial, planned, outputs, &ports, copy) && take_results(trial, planned, ret);
+    free(copy);
     for (uint32_t i = 0; i < trial->graph->returns; i++)
         weft_bind_output(planned->execution, i, NULL);
     for (size_t i = 0; i < ports.count; i++)

@@ -13,6 +13,7 @@
 #include "tests/unit/nomem_edit.h"
 #include "tests/unit/nomem_passes.h"
 #include "tests/unit/nomem_read.h"
+#include "tests/unit/nomem_static.h"
 #include "tests/unit/nomem_world.h"
 
 #ifdef WITH_VIZ
@@ -382,6 +383,7 @@ static const struct entry {
     {combine, "weft_extent_combine", false},
     {param, "weft_param", false},
     {param_mut, "weft_param_mut", false},
+    {param_static, "weft_param_static", false},
     {constant, "weft_constant", true},
     {constant_borrowed, "weft_constant_borrowed", true},
     {splat, "weft_splat", false},
@@ -402,6 +404,7 @@ static const struct entry {
     {bind_output, "weft_bind_output", false},
     {bind_named, "weft_plan_find_input weft_plan_find_output weft_bind_input_named weft_bind_output_named", false},
     {rebind, "weft_rebind_input weft_rebind_output weft_output_needed", false},
+    {refresh, "weft_refresh", true},
     {run, "weft_run", true},
     {run_timed, "weft_run_timed", true},
     {cancel, "weft_cancel", true},

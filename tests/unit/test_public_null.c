@@ -18,6 +18,7 @@ static const char *const null_functions =
     "weft_insert_before weft_insert_after weft_graph_replace weft_graph_set_operand weft_graph_erase weft_match "
     "weft_register_pass weft_register_alternative weft_run_pipeline_with "
     "weft_target_add weft_graph_create_body weft_symbol weft_extent_combine weft_param weft_param_mut weft_constant "
+    "weft_param_static weft_refresh "
     "weft_splat weft_splat_integer weft_append weft_return weft_return_mut weft_set_layout weft_access weft_run_pass "
     "weft_run_pipeline weft_remark_count weft_remark_get weft_register weft_register_library weft_custom_value_of "
     "weft_compile weft_plan_destroy "
@@ -69,6 +70,8 @@ static void refuse_null_graphs(struct builder *b)
     assert_null_refused(weft_param(b->graph, "x", WEFT_F32, 1, &one, NULL));
     assert_null_refused(weft_param_mut(NULL, "x", WEFT_F32, 1, &one, &v));
     assert_null_refused(weft_param_mut(b->graph, "x", WEFT_F32, 1, &one, NULL));
+    assert_null_refused(weft_param_static(NULL, "x", WEFT_F32, 1, &one, &v));
+    assert_null_refused(weft_param_static(b->graph, "x", WEFT_F32, 1, &one, NULL));
     assert_null_refused(weft_constant(NULL, WEFT_F32, 0, NULL, &(float){1}, &v));
     assert_null_refused(weft_constant(b->graph, WEFT_F32, 0, NULL, &(float){1}, NULL));
     assert_null_refused(weft_constant_borrowed(NULL, WEFT_F32, 0, NULL, &(float){1}, NULL, NULL, &v));
@@ -198,6 +201,7 @@ static void refuse_null_plans(struct builder *b)
     assert_null_refused(weft_plan_find_output(NULL, "x", &i));
     assert_null_refused(weft_bind_input_named(NULL, "x", &tensor));
     assert_null_refused(weft_bind_output_named(NULL, "x", &tensor));
+    assert_null_refused(weft_refresh(NULL, WEFT_ALL_INPUTS));
     assert_null_refused(weft_rebind_input(NULL, 0, &tensor));
     assert_null_refused(weft_rebind_output(NULL, 0, &tensor));
     assert_null_refused(weft_output_needed(NULL, 0, &tensor));

@@ -394,12 +394,49 @@ static void constants_of_the_caller(void **state)
     weft_close(context);
 }
 
+/* A stored plan packs its static inputs as the one that was made: from what is bound, constants beside them. */
+static void static_inputs_are_not_stored(void **state)
+{
+    static const char text[] = "graph @s(%x: f32[8,64], %v: static f32[64,48]) {\n"
+                               "  %w: f32[48,64] = const random=7\n  %a: f32[8,48] = matmul %x, %v\n"
+                               "  %y: f32[8,64] = matmul %a, %w\n  return %y\n}\n";
+    static float x_data[8 * 64], v_data[64 * 48], result[2][8 * 64];
+    struct weft_tensor in[] = {tensor_of(x_data, 2, (const int64_t[]){8, 64}),
+                               tensor_of(v_data, 2, (const int64_t[]){64, 48})};
+    for (int i = 0; i < 2; i++) {
+        struct weft_context *const context = open_here(2, NULL, 0);
+        struct weft_graph *const graph = parse(context, text);
+        struct weft_plan *const plan = compile(graph, WEFT_COMPILE_STORE);
+        struct weft_execution *e;
+        struct weft_tensor y;
+        struct weft_statistics statistics = {.size = sizeof statistics};
+        assert_string_equal(why(plan), i == 0 ? "there is no file of this plan" : "");
+        assert_int_equal(weft_execution_create(plan, &e), WEFT_OK);
+        bind_inputs(e, plan->graph, in, "bind");
+        assert_int_equal(weft_run(e), WEFT_OK);
+        v_data[5] += 1;
+        assert_int_equal(weft_refresh(e, 1), WEFT_OK);
+        assert_int_equal(weft_run(e), WEFT_OK);
+        v_data[5] -= 1;
+        assert_int_equal(weft_output(e, 0, &y), WEFT_OK);
+        memcpy(result[i], y.data, sizeof result[i]);
+        assert_int_equal(weft_execution_statistics(e, &statistics), WEFT_OK);
+        assert_int_equal(statistics.static_packs, 2);
+        weft_execution_destroy(e);
+        weft_plan_destroy(plan);
+        weft_graph_destroy(graph);
+        weft_close(context);
+    }
+    assert_memory_equal(result[0], result[1], sizeof result[0]);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2)
         return find_plan(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(plans_are_found_and_the_same, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(static_inputs_are_not_stored, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(keys_differ, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(programs_are_known_by_their_file, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(alternatives_are_in_no_key, make_folder, remove_folder),

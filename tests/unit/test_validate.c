@@ -66,6 +66,8 @@ enum corruption {
     WRONG_RETURNS,
     WRONG_RETURN_LIST,
     MUT_RESULT,
+    STATIC_RESULT,
+    MUT_AND_STATIC,
     NO_ATTRIBUTE,
     ERASED_OPERAND,
     NO_VALUE,
@@ -91,6 +93,8 @@ static const char *const expected[CORRUPTIONS] = {
     [WRONG_RETURNS] = "returns, but has",
     [WRONG_RETURN_LIST] = "the list of the returns of %s is wrong",
     [MUT_RESULT] = "is mut, but no parameter",
+    [STATIC_RESULT] = "is static, but no parameter",
+    [MUT_AND_STATIC] = "parameter %w is mut and static",
     [NO_ATTRIBUTE] = "perm is missing",
     [ERASED_OPERAND] = "is a result of an erased node",
     [NO_VALUE] = "no value of this graph",
@@ -119,6 +123,8 @@ static void corrupt(struct weft_graph *g, enum corruption which)
     case WRONG_RETURNS: g->value[8].returns = 7; break;
     case WRONG_RETURN_LIST: g->value[8].first_return = 0; break;
     case MUT_RESULT: g->value[8].is_mut = true; break;
+    case STATIC_RESULT: g->value[8].is_static = true; break;
+    case MUT_AND_STATIC: weft_value_of(g, weft_value_find(g, "w", 1))->is_static = true; break;
     case NO_ATTRIBUTE: g->node[7].attrs = 0; break;
     case ERASED_OPERAND:
         g->slot[g->node[6].first_operand].value = (weft_val){.id = 3};

@@ -73,7 +73,8 @@ def test_forwarded_while_a_plan_runs():
     sys.setswitchinterval(1e-5)
     try:
         for _ in range(100):
-            call = fast.module().make(plan, plan.handle.value, tuple((i, 2) for i in range(count + 1)), (), (), (),
+            inputs = tuple((i, 2, False) for i in range(count + 1))
+            call = fast.module().make(plan, plan.handle.value, inputs, (), (), (),
                                       lambda args: ["other"], lambda args: ["stale"])
             go = threading.Event()
             thread = threading.Thread(target=lambda: go.wait() and call.forward_to(lambda args: ["forwarded"]))

@@ -4,14 +4,19 @@
 from __future__ import annotations
 
 import copy
+import ctypes
+import gc
 import threading
+import weakref
 
 import pytest
 import torch
 from conftest import compiled, same
 from torch import nn
 
+from weft import _c
 from weft.torch import reports
+from weft.torch.call import PlanCall
 from weft.torch.freeze import MOST_CHANGES
 
 
@@ -46,7 +51,95 @@ def test_weights_that_keep_changing_become_arguments(linear, x, call):
         same(run(x), linear(x))
         linear.bias.add_(1)
     assert len(reports) == MOST_CHANGES + 2
-    assert reports[-1].pieces[0].frozen == 0
+    assert (reports[-1].pieces[0].frozen, reports[-1].pieces[0].static) == (0, 0)  # matrices and vectors
+
+
+def close(got: torch.Tensor, want: torch.Tensor) -> None:
+    """Convolutions by Winograd's form round more."""
+    same(got, want, rtol=1e-4, atol=1e-4)
+
+
+def keep_changing(model: nn.Module, x: torch.Tensor, call: str):
+    """Compiled, and called with other weights until those of convolutions are static inputs."""
+    run = compiled(model, call)
+    for _ in range(MOST_CHANGES + 2):
+        close(run(x), model(x))
+        next(model.parameters()).mul_(-1)
+    close(run(x), model(x))
+    assert (reports[-1].pieces[0].frozen, reports[-1].pieces[0].static) == (0, 2)
+    assert "weights=static" in reports[-1].pieces[0].text
+    return run
+
+
+@pytest.fixture
+def layers() -> nn.Sequential:
+    return nn.Sequential(nn.Conv2d(8, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 8, 1)).eval()
+
+
+@torch.no_grad()
+def test_changes_of_static_weights_are_seen(layers, call):
+    x = torch.randn(1, 8, 6, 6)
+    run = keep_changing(layers, x, call)
+    plans = len(reports)
+    layers[0].weight.add_(1)
+    close(run(x), layers(x))
+    layers[2].weight = nn.Parameter(torch.randn(8, 16, 1, 1))
+    close(run(x), layers(x))
+    layers.load_state_dict({name: value * 2 for name, value in layers.state_dict().items()})
+    close(run(x), layers(x))
+    layers[0].weight.data = torch.randn(16, 8, 3, 3)  # moves no counter, but the elements lie elsewhere
+    close(run(x), layers(x))
+    for _ in range(3):  # memory that was let go is taken again
+        for layer in layers[0], layers[2]:
+            shape, layer.weight = layer.weight.shape, None
+            layer.weight = nn.Parameter(torch.randn(shape))
+        close(run(x), layers(x))
+    assert len(reports) == plans
+
+
+@torch.no_grad()
+def test_static_weights_are_packed_when_they_change(layers):
+    x = torch.randn(1, 8, 6, 6)
+    run = keep_changing(layers, x, "python")
+    plan = reports[-1].pieces[0].plan
+    (inner,) = [o for o in gc.get_objects() if type(o) is PlanCall and o.plan is plan]
+
+    def packs() -> int:
+        raw = _c.sized(_c.Statistics)
+        _c.check(_c.lib.weft_execution_statistics(inner.free[0], ctypes.byref(raw)))
+        return raw.static_packs
+
+    before = packs()
+    for _ in range(3):
+        run(x)
+    assert packs() == before
+    layers[2].weight.add_(1)
+    close(run(x), layers(x))
+    assert packs() == before + 1
+
+
+@torch.no_grad()
+def test_static_weights_are_let_go(layers):
+    x = torch.randn(1, 8, 6, 6)
+    run = keep_changing(layers, x, "auto")
+    old = weakref.ref(layers[0].weight)
+    layers[0].weight = nn.Parameter(torch.randn(16, 8, 3, 3))
+    reports.clear()  # and with them plans that hold weights as constants
+    gc.collect()
+    assert old() is None
+    close(run(x), layers(x))
+
+
+@torch.no_grad()
+def test_static_weights_without_versions(layers, call):
+    x = torch.randn(1, 8, 6, 6)
+    run = keep_changing(layers, x, call)
+    with torch.inference_mode():
+        for name, p in list(layers[0].named_parameters()):
+            setattr(layers[0], name, nn.Parameter(p * 2, requires_grad=False))
+        for _ in range(3):
+            close(run(x), layers(x))
+            layers[0].weight.add_(1)
 
 
 @torch.no_grad()
@@ -131,9 +224,6 @@ def test_weights_made_in_inference_mode(x, call):
 @torch.no_grad()
 def test_let_go(linear, x):
     """A plan of old weights does not keep them."""
-    import gc
-    import weakref
-
     run = compiled(linear)
     run(x)
     old = weakref.ref(linear.weight)

@@ -154,7 +154,8 @@ class Graphs:
             raise LookupError("other arguments are weights than in the process that stored the graph")
         return frozen
 
-    def once(self, weights: tuple[Weight, ...], stale: Callable | None) -> Callable:
+    def once(self, weights: tuple[Weight, ...], stale: Callable | None,
+             static: frozenset[int] = frozenset()) -> Callable:
         self.report = report = Report(self.kind, self.nodes, aot=self.aot)
         if self.options.report:
             reports.add(report)
@@ -165,7 +166,7 @@ class Graphs:
         try:
             program, translation = self.program(tensors)
             if program:
-                return self.plan(program, report, tensors, weights, stale, time.perf_counter() - start)
+                return self.plan(program, report, tensors, weights, stale, static, time.perf_counter() - start)
         except (Refuse, Error) as problem:
             self.whole = False
             return self.eager(str(problem), report)
@@ -231,7 +232,7 @@ class Graphs:
             if translation.refused:
                 raise Refuse("; ".join(translation.refused.values()))
             # no weights to compare: who calls the pieces does
-            run = self.plan(translation.program(), report, frozen, (), None, time.perf_counter() - start)
+            run = self.plan(translation.program(), report, frozen, (), None, frozenset(), time.perf_counter() - start)
         except (Refuse, Error) as problem:
             report.eager["a piece"] = report.eager.get("a piece", 0) + len(piece.graph.nodes)
             report.reasons["a piece"] = str(problem)
@@ -239,18 +240,19 @@ class Graphs:
         return Unboxed(run, single)
 
     def plan(self, program: Program, report: Report, tensors: dict[int, torch.Tensor], weights: tuple[Weight, ...],
-             stale: Callable | None, translate_s: float) -> Callable:
+             stale: Callable | None, static: frozenset[int], translate_s: float) -> Callable:
         """The plan of a program with these arguments as constants. ``weights`` are those that the call compares; when
-        one has changed, it calls ``stale``."""
+        one has changed, it calls ``stale``. Inputs that are ``static`` it binds when they have changed."""
         if program.empty:
             return boxed(Assemble(lambda args: [], program))
         start = time.perf_counter()
-        graph = program.open(self.cache.context, tensors)
+        graph = program.open(self.cache.context, tensors, static)
         plan, cached = self.cache.compile(graph)
         offload.forget()  # what was read for packing
         asked = {"call": self.options.call == "python", "outputs": self.options.outputs == "torch"}
         why = " ".join(f"option {name}" for name in asked if asked[name]) or fast.why_not(program)
-        run = python_call(plan, program) if why else fast.fast_call(plan, program, weights, stale)
+        run = python_call(plan, program, static) if why else fast.fast_call(plan, program, weights, stale, static)
         report.pieces.append(Piece(program.nodes, plan, graph, len(program.weights), translate_s,
-                                   time.perf_counter() - start, "Python" if why else "C", why, cached))
+                                   time.perf_counter() - start, "Python" if why else "C", why, cached,
+                                   sum(i.of(static) for i in program.inputs)))
         return run

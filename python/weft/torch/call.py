@@ -9,6 +9,7 @@ has it, so that arguments die while the plan's results are handed on.
 from __future__ import annotations
 
 import ctypes as C
+import weakref
 from collections.abc import Callable, Sequence
 
 import torch
@@ -31,11 +32,13 @@ def draw_step() -> torch.Tensor:
 
 
 class PlanCall:
-    """call(list) -> list of the plan's outputs. Each of several callers at once gets an execution of its own."""
+    """call(list) -> list of the plan's outputs. Each of several callers at once gets an execution of its own.
+    Arguments that are ``static`` are bound when they have changed."""
 
-    def __init__(self, plan, program: Program):
-        self.plan, self.program = plan, program
+    def __init__(self, plan, program: Program, static: frozenset[int] = frozenset()):
+        self.plan, self.program, self.static = plan, program, static
         self.free: list[C.c_void_p] = []
+        self.seen: dict[int | None, dict[int, tuple]] = {}  # by execution and input: a weak reference, and facts
         self.byte = C.create_string_buffer(1)
 
     def __del__(self):
@@ -72,6 +75,8 @@ class PlanCall:
             if i.kind == "size":
                 (size,) = i.told(args)
                 tensor = _c.Tensor(C.addressof(self.byte), i.dtype, 1, (C.c_int64 * _c.MAX_RANK)(size))
+            elif i.of(self.static) and self._as_seen(execution, k, args[i.argument]):
+                continue
             else:
                 tensor = describe(args[i.argument])
             self._check(execution, _c.lib.weft_bind_input(execution, k, C.byref(tensor)))
@@ -79,9 +84,20 @@ class PlanCall:
             self._check(execution, _c.lib.weft_bind_output(execution, k, C.byref(describe(tensor))))
         self._check(execution, _c.lib.weft_run(execution))
 
+    def _as_seen(self, execution, k: int, tensor: torch.Tensor) -> bool:
+        """Is this the tensor that was bound to the input last, where it was and with the elements that it had?"""
+        seen = self.seen.setdefault(execution.value, {})
+        reference, known = seen.pop(k, (lambda: None, None))
+        if tensor.is_inference():
+            return False
+        facts = tensor._version, tensor.data_ptr(), tensor.shape, tensor.stride()
+        seen[k] = weakref.ref(tensor), facts
+        return reference() is tensor and known == facts
+
     def _run_on_copies(self, execution, args: list, made: list[torch.Tensor]) -> None:
         """Arguments that lie otherwise than they did when the graph was traced, or over each other, are copied."""
         copies, back, expected = list(args), [], iter(self.program.expected.of(args))
+        self.seen.pop(execution.value, None)
         for i in self.program.inputs:
             if i.kind not in ("tensor", "mutable"):
                 continue
@@ -94,6 +110,7 @@ class PlanCall:
             if i.kind == "mutable":
                 back.append((given, copies[i.argument]))
         self._run(execution, copies, made)
+        self.seen.pop(execution.value, None)  # what is bound goes with the copies
         for given, copy in back:
             given.copy_(copy)
 
@@ -135,9 +152,9 @@ def view(base: torch.Tensor, numbers: Sequence[int]) -> torch.Tensor:
     return base.as_strided(numbers[:rank], numbers[rank:-1], base.storage_offset() + numbers[-1])
 
 
-def python_call(plan, program: Program) -> Callable:
+def python_call(plan, program: Program, static: frozenset[int]) -> Callable:
     """The call in Python, with results put together."""
-    inner = PlanCall(plan, program)
+    inner = PlanCall(plan, program, static)
     return boxed(inner if program.plain else Assemble(inner, program))
 
 

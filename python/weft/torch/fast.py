@@ -42,8 +42,10 @@ def why_not(program: Program) -> str:
     return "a size is an argument of its own" if any(i.kind == "size" for i in program.inputs) else ""
 
 
-def fast_call(plan, program: Program, weights: tuple[Weight, ...], stale: Callable | None) -> Callable:
-    """A callable of one list that compares the frozen weights and calls ``stale`` with the list if one has changed."""
+def fast_call(plan, program: Program, weights: tuple[Weight, ...], stale: Callable | None,
+              static: frozenset[int]) -> Callable:
+    """A callable of one list that compares the frozen weights and calls ``stale`` with the list if one has changed.
+    It binds the arguments that are ``static`` only when they have changed."""
     fast = module()
     simple = all(r.kind in KINDS for r in program.results) and all(i.kind != "step" for i in program.inputs)
     if simple:
@@ -51,21 +53,20 @@ def fast_call(plan, program: Program, weights: tuple[Weight, ...], stale: Callab
     else:
         recipe = tuple((KINDS["output"], i, None) for i in range(len(program.specs)))
     call = fast.make(
-        plan, plan.handle.value, tuple((i.argument, i.dtype) for i in program.inputs), program.specs, recipe,
-        weights if simple else (),
-        Other(plan, program, simple), stale)
+        plan, plan.handle.value, tuple((i.argument, i.dtype, i.of(static)) for i in program.inputs), program.specs,
+        recipe, weights if simple else (), Other(plan, program, simple, static), stale)
     return call if simple else boxed(Assemble(call, program))
 
 
 class Other:
     """The call in Python, made when the one in C cannot serve: arguments that lie otherwise than was traced."""
 
-    def __init__(self, plan, program: Program, simple: bool):
-        self.plan, self.program, self.simple = plan, program, simple
+    def __init__(self, plan, program: Program, simple: bool, static: frozenset[int]):
+        self.plan, self.program, self.simple, self.static = plan, program, simple, static
         self.call: Callable | None = None
 
     def __call__(self, args: list):
         if self.call is None:
-            inner = PlanCall(self.plan, self.program)
+            inner = PlanCall(self.plan, self.program, self.static)
             self.call = Assemble(inner, self.program) if self.simple else inner
         return self.call(args)

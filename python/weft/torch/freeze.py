@@ -17,8 +17,12 @@ import torch
 
 from . import dtypes
 
-#: after so many changes the weights of a graph stay arguments: they are being trained, not served
+#: after so many changes the weights of a graph are arguments: they are being trained, not served
 MOST_CHANGES = 3
+#: and those with so many axes are static ones. Convolutions transform plain weights in each call, so that it costs
+#: nothing more to do that behind a change alone. Products of few rows read plain weights as they lie, and packing them
+#: behind a change would take as long as dozens of calls.
+STATIC_RANK = 3
 
 
 def frozen_arguments(model: torch.fx.GraphModule, arguments: int,
@@ -67,24 +71,25 @@ class Weight(NamedTuple):
 class Watch:
     """Runs a compiled graph and compiles it anew when its weights have changed.
 
-    ``compile(weights, stale)`` takes a tuple of Weight and returns a callable of one list. One that has ``forward_to``
-    compares its weights itself, in C, and calls ``stale`` when one has changed; for others ``Watch`` compares."""
+    ``compile(weights, stale, static)`` takes a tuple of Weight and returns a callable of one list. One that has
+    ``forward_to`` compares its weights itself, in C, and calls ``stale`` when one has changed; for others ``Watch``
+    compares. ``static``: arguments that are inputs of the plan, and that the call binds when they have changed."""
 
     def __init__(self, compile: Callable, frozen: dict[int, torch.Tensor]):  # noqa: A002
         self.compile, self.changes = compile, 0
         self._boxed_call = True
         self.lock = threading.Lock()
         self._take(frozen)
-        self.first = self.state[0]
+        self.first = self.state[0] if hasattr(self.state[0], "forward_to") else None  # which lets go of its plan
 
     def entry(self) -> Callable:
         """What is to be called."""
-        return self.first if hasattr(self.first, "forward_to") else self
+        return self.first or self
 
-    def _take(self, frozen: dict[int, torch.Tensor]) -> None:
+    def _take(self, frozen: dict[int, torch.Tensor], static: frozenset[int] = frozenset()) -> None:
         weights = tuple(Weight(i, t, t._version) for i, t in frozen.items())  # versions before elements are read
         # together, since another thread may be calling
-        self.state = self.compile(weights, self.stale), weights
+        self.state = self.compile(weights, self.stale, static), weights
 
     def __call__(self, args: list):
         run, weights = self.state
@@ -96,10 +101,12 @@ class Watch:
             run, weights = self.state
             if changed(args, weights):  # and no other thread has seen to it
                 self.changes += 1
-                given = {w.argument: args[w.argument] for w in weights} if self.changes <= MOST_CHANGES else {}
-                self._take(given if all(can_freeze(t) for t in given.values()) else {})
+                given = {w.argument: args[w.argument] for w in weights}
+                freeze = self.changes <= MOST_CHANGES and all(can_freeze(t) for t in given.values())
+                static = frozenset(i for i, t in given.items() if t.dim() >= STATIC_RANK and not freeze)
+                self._take(given if freeze else {}, static)
                 run = self.state[0]
-                if hasattr(self.first, "forward_to"):
+                if self.first:
                     self.first.forward_to(run)
         return run(args)
 

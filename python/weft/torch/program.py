@@ -72,6 +72,10 @@ class Input:
     dtype: int
     told: Formula | None = None  #: of kind size
 
+    def of(self, arguments: frozenset[int]) -> bool:
+        """Is it one of these arguments, and does the run leave it alone?"""
+        return self.kind == "tensor" and self.argument in arguments
+
 
 @dataclasses.dataclass(frozen=True)
 class Result:
@@ -117,8 +121,8 @@ class Program:
                 [r.index for r in self.results] == list(range(len(self.specs))) and
                 not any(i.kind == "step" for i in self.inputs))
 
-    def open(self, context, arguments: dict[int, torch.Tensor]) -> Graph:
-        """The weft graph, with the elements of these arguments as constants."""
+    def open(self, context, arguments: dict[int, torch.Tensor], static: frozenset[int] = frozenset()) -> Graph:
+        """The weft graph, with the elements of these arguments as constants, and with inputs that are ``static``."""
         found = dict(self.elements)
         for w in self.weights:
             found[w.name] = arguments[w.argument].detach().permute(w.order)
@@ -127,11 +131,12 @@ class Program:
         for name, tensor in found.items():
             tensor = tensor.contiguous()
             known.append(Known(ids[name], tensor.data_ptr(), tensor.nbytes, tensor))
-        return Graph.of_text(context, with_constants(self.text, ids), known)
+        return Graph.of_text(context, with_words(self.text, ids, [i.of(static) for i in self.inputs]), known)
 
 
-def with_constants(text: str, ids: dict[str, str]) -> str:
-    """The text of a graph with some inputs, by name, as constants whose elements are known by an id."""
+def with_words(text: str, ids: dict[str, str], static: Sequence[bool]) -> str:
+    """The text of a graph with some inputs, by name, as constants whose elements are known by an id; of the others
+    those that are ``static`` get the word."""
     end = text.index(HEAD_END)
     start = text.index("(%") + 1 if "(%" in text[:end + 1] else end
     kept, made = [], []
@@ -140,5 +145,5 @@ def with_constants(text: str, ids: dict[str, str]) -> str:
         if name in ids:
             made.append(f"  %{name}: {kind} = const blob={ids[name]}\n")
         else:
-            kept.append(f"%{name}: {kind}")
+            kept.append(f"%{name}: {'static ' if static[len(kept)] else ''}{kind}")
     return text[:start] + ", ".join(kept) + HEAD_END + "".join(made) + text[end + len(HEAD_END):]

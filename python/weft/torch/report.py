@@ -21,6 +21,7 @@ class Piece:
     call: str  #: "C" or "Python": how it is called
     why_python: str = ""  #: why it is not called from C
     cache: str = "off"  #: "hit", "miss" or "off", and why: was the plan on disk?
+    static: int = 0  #: arguments that are static inputs of the plan: packed again when they have changed
 
     @property
     def text(self) -> str:
@@ -52,9 +53,9 @@ class Report:
         lines += [f"  weights in a file: {self.offload}"] if self.offload else []
         lines += [f"  eager: {op} ({count}): {self.reasons.get(op, 'a small piece between others')}"
                   for op, count in sorted(self.eager.items())]
-        lines += [f"  plan {i}: {p.nodes} ops, {p.frozen} frozen weights, translated in {p.translate_s:.2f} s, "
-                  f"compiled in {p.compile_s:.2f} s, called from {p.call}{p.why_python and f' ({p.why_python})'}, "
-                  f"cache: {p.cache}" for i, p in enumerate(self.pieces)]
+        lines += [f"  plan {i}: {p.nodes} ops, {p.frozen} frozen and {p.static} static weights, translated in "
+                  f"{p.translate_s:.2f} s, compiled in {p.compile_s:.2f} s, called from {p.call}"
+                  f"{p.why_python and f' ({p.why_python})'}, cache: {p.cache}" for i, p in enumerate(self.pieces)]
         return "\n".join(lines)
 
 
