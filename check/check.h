@@ -39,6 +39,9 @@ uint32_t weft_check_cpu(const struct weft_check *check);
 uint64_t weft_check_random(struct weft_check *check);
 /* In [low, high]. */
 int64_t weft_check_between(struct weft_check *check, int64_t low, int64_t high);
+/* Strides of an array of these extents whose axes lie in a random order, now and then with gaps; how many elements it
+ * reaches over. */
+int64_t weft_check_lay(struct weft_check *check, const int64_t extent[4], int64_t ret_stride[4]);
 
 void *weft_check_alloc(struct weft_check *check, size_t bytes);
 

@@ -15,25 +15,6 @@ static const struct kernel {
 #include "kernels/attention/attention.def"
 };
 
-/* Strides of an array of these extents whose axes lie in a random order, now and then with gaps; its elements. */
-static int64_t lay(struct weft_check *check, const int64_t extent[4], int64_t ret_stride[4])
-{
-    int axis[4] = {0, 1, 2, 3};
-    int64_t count = 1;
-    for (int i = 3; i > 0 && weft_check_between(check, 0, 2); i--) {
-        const int other = (int)weft_check_between(check, 0, i), was = axis[i];
-        axis[i] = axis[other], axis[other] = was;
-    }
-    for (int i = 3; i >= 0; i--) {
-        ret_stride[axis[i]] = count;
-        count *= extent[axis[i]] + (weft_check_between(check, 0, 5) == 0);
-    }
-    int64_t last = 1;
-    for (int i = 0; i < 4; i++)
-        last += (extent[i] - 1) * ret_stride[i];
-    return extent[0] * extent[1] * extent[2] * extent[3] > 0 ? last : 0;
-}
-
 struct arrays {
     int64_t size[5];
     int64_t sums_size;
@@ -58,14 +39,14 @@ static void random_case(struct weft_check *check, struct weft_attention *a, stru
     a->offset = weft_check_between(check, -3, 5);
     a->empty = (enum weft_attention_empty)weft_check_between(check, WEFT_ATTENTION_ZERO, WEFT_ATTENTION_CLEAR);
     a->cache = weft_check_between(check, 0, 1) ? 0 : 1 << 14;
-    s->size[0] = lay(check, (int64_t[]){a->batch, a->heads, a->rows, a->width}, a->q);
-    s->size[1] = lay(check, (int64_t[]){a->batch, a->groups, a->keys, a->width}, a->k);
-    s->size[2] = lay(check, (int64_t[]){a->batch, a->groups, a->keys, a->out_width}, a->v);
-    s->size[3] = lay(check, (int64_t[]){a->batch, a->heads, a->rows, a->keys}, a->mask);
-    s->size[4] = lay(check, (int64_t[]){a->batch, a->heads, a->rows, a->out_width}, a->y);
+    s->size[0] = weft_check_lay(check, (int64_t[]){a->batch, a->heads, a->rows, a->width}, a->q);
+    s->size[1] = weft_check_lay(check, (int64_t[]){a->batch, a->groups, a->keys, a->width}, a->k);
+    s->size[2] = weft_check_lay(check, (int64_t[]){a->batch, a->groups, a->keys, a->out_width}, a->v);
+    s->size[3] = weft_check_lay(check, (int64_t[]){a->batch, a->heads, a->rows, a->keys}, a->mask);
+    s->size[4] = weft_check_lay(check, (int64_t[]){a->batch, a->heads, a->rows, a->out_width}, a->y);
     a->has_sums = weft_check_between(check, 0, 1);
     int64_t stride[4]; /* in any order of axes, too */
-    s->sums_size = lay(check, (int64_t[]){a->batch, a->heads, a->rows, 1}, stride);
+    s->sums_size = weft_check_lay(check, (int64_t[]){a->batch, a->heads, a->rows, 1}, stride);
     memcpy(a->sums, stride, sizeof a->sums);
     if (weft_check_between(check, 0, 5) == 0)
         a->k[1] = a->v[1] = 0;

@@ -25,24 +25,6 @@ struct arrays {
     double *want[RESULTS], *bound[RESULTS]; /* row-major */
 };
 
-/* Strides of an array of these extents whose axes lie in a random order, now and then with gaps; its elements. */
-static int64_t lay(struct weft_check *check, const int64_t extent[4], int64_t ret_stride[4])
-{
-    int axis[4] = {0, 1, 2, 3};
-    int64_t count = 1, last = 1;
-    for (int i = 3; i > 0 && weft_check_between(check, 0, 2); i--) {
-        const int other = (int)weft_check_between(check, 0, i), was = axis[i];
-        axis[i] = axis[other], axis[other] = was;
-    }
-    for (int i = 3; i >= 0; i--) {
-        ret_stride[axis[i]] = count;
-        count *= extent[axis[i]] + (weft_check_between(check, 0, 5) == 0);
-    }
-    for (int i = 0; i < 4; i++)
-        last += (extent[i] - 1) * ret_stride[i];
-    return last;
-}
-
 static void random_case(struct weft_check *check, struct weft_attention_grad *a, struct arrays *s)
 {
     *a = (struct weft_attention_grad){.cpu = weft_check_cpu(check), .batch = weft_check_between(check, 1, 2),
@@ -64,12 +46,12 @@ static void random_case(struct weft_check *check, struct weft_attention_grad *a,
         int64_t extent[4];
         memcpy(extent, i == KEY || i == VALUE ? keys : rows, sizeof extent);
         extent[3] = last[i];
-        s->size[i] = lay(check, extent, i == SUMS ? sums : stride[i]);
+        s->size[i] = weft_check_lay(check, extent, i == SUMS ? sums : stride[i]);
     }
     memcpy(a->sums, sums, sizeof a->sums);
-    s->result_size[0] = lay(check, (int64_t[]){a->batch, a->heads, a->rows, a->width}, a->dq);
-    s->result_size[1] = lay(check, (int64_t[]){a->batch, a->groups, a->keys, a->width}, a->dk);
-    s->result_size[2] = lay(check, (int64_t[]){a->batch, a->groups, a->keys, a->out_width}, a->dv);
+    s->result_size[0] = weft_check_lay(check, (int64_t[]){a->batch, a->heads, a->rows, a->width}, a->dq);
+    s->result_size[1] = weft_check_lay(check, (int64_t[]){a->batch, a->groups, a->keys, a->width}, a->dk);
+    s->result_size[2] = weft_check_lay(check, (int64_t[]){a->batch, a->groups, a->keys, a->out_width}, a->dv);
     for (int i = 0; i < 2 && weft_check_between(check, 0, 2) == 0; i++)
         a->mask[i] = 0; /* one mask for all */
 }

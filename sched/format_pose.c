@@ -256,9 +256,8 @@ static int64_t tie_ps(const struct weft_chooser *c, weft_val first, const struct
     const uint32_t with = list_of(c, first)->layout[choice->format];
     const uint32_t operands = c->graph->node[weft_def(c->graph, v).id].operands;
     const int op = weft_def_opcode(c->graph, v);
-    /* whose kernels write any strides */
     if (!choice->own && (op == WEFT_OP_attention_sums || op == WEFT_OP_attention_grad))
-        return 0;
+        return 0; /* their kernels write any strides */
     if (choice->own)
         return choice->own->layout[operands + c->graph->value[v.id].result] == layout ? 0 : WEFT_LABEL_NEVER;
     return with == layout ? 0 : weft_format_convert_ps(c->formats, v, layout, 0) +

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tiles.c: which tiles there are for how many terms, rows and columns. */
 #include "kernels/attention/tiles.h"
+#include "kernels/attention/attention.h"
 
 #include <math.h>
 
-enum {
-    MANY_TERMS = 64,    /* a product of so many has all tiles */
-    MOST_ROWS = 8
-};
+enum { MANY_TERMS = 64 }; /* a product of so many has all tiles */
 
 /* A tile of one row where there is no other (gemm.h): one chain for each result. */
 static void plain_tile(int64_t k, const float *a, int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row,
@@ -29,7 +27,7 @@ static weft_gemm_tile_fn *tile_of(const struct weft_gemm_kernel *kernel, int64_t
 
 int64_t weft_attention_tile_rows(const struct weft_gemm_kernel *kernel, int64_t columns)
 {
-    int64_t rows = kernel->code->transpose ? MOST_ROWS : 1;
+    int64_t rows = kernel->code->transpose ? WEFT_ATTENTION_ROWS : 1;
     while (!tile_of(kernel, MANY_TERMS, rows, columns))
         rows--;
     return rows;

@@ -95,14 +95,11 @@ def code_class() -> type:
         def post_compile(self, example_inputs, constants, graph_kwargs) -> None:
             """Of what was loaded. An exception makes torch compile without its cache."""
             stored, self.stored = pickle.loads(self.stored), None
-            session = getattr(_local, "session", None)
-            if session is None:
-                from .backend import installed
+            from . import backend  # which imports this module
 
-                self.run = installed(stored)  # by torch's precompilation, which traces nothing
-            else:
-                model, options, cache, restore = session
-                self.run = restore(model, stored, options, cache).compile()
+            session = getattr(_local, "session", None)
+            self.run = (backend.restored(stored, *session) if session else
+                        backend.installed(stored))  # by torch's precompilation, which traces nothing
 
         def set_triton_bundle(self, triton_bundle) -> None:
             pass
@@ -149,7 +146,7 @@ def dumped(graphs) -> bytes:
 
 
 @contextlib.contextmanager
-def session(model, options, cache: Cache, restore: Callable) -> Iterator[Callable]:
+def session(model, options, cache: Cache) -> Iterator[Callable]:
     """In it torch compiles a graph of dynamo's. Yields what wraps compilers of AOTAutograd: they return something
     with ``compile()``, and the wrapped ones return what is called."""
     why = cache.why if not cache.folder else unfit()
@@ -178,7 +175,7 @@ def session(model, options, cache: Cache, restore: Callable) -> Iterator[Callabl
 
     setattr(model, SALT, salt(options))
     before = getattr(_local, "session", None)
-    _local.session = model, options, cache, restore
+    _local.session = model, options, cache
     try:
         with (config.patch(bundled_autograd_cache=True, force_non_lazy_backward_lowering=True), without_inductor(),
               allow_whole()):

@@ -76,16 +76,16 @@ def weft(model: torch.fx.GraphModule, inputs: Sequence, *, options: dict | None 
     def compiler(kind: str) -> Callable[..., Graphs]:
         return lambda gm, _: Graphs(model, gm, kind, chosen, cache)
 
-    with aot_cache.session(model, chosen, cache, restored) as wrap:
+    with aot_cache.session(model, chosen, cache) as wrap:
         return aot_autograd(
             fw_compiler=wrap(compiler("forward")), bw_compiler=wrap(compiler("backward")),
             inference_compiler=wrap(compiler("inference")), decompositions=decompositions(),
             partition_fn=min_cut_rematerialization_partition, keep_inference_input_mutations=True)(model, inputs)
 
 
-def restored(model, stored: Stored, options: Options, cache: Cache) -> Graphs:
-    """A graph of AOTAutograd's that another process has translated."""
-    return Graphs(model, None, stored.kind, options, cache, stored)
+def restored(stored: Stored, model, options: Options, cache: Cache) -> Callable:
+    """What is called for a graph of AOTAutograd's that another process has translated."""
+    return Graphs(model, None, stored.kind, options, cache, stored).compile()
 
 
 def installed(stored: Stored) -> Callable:

@@ -39,7 +39,7 @@ def flash_attention(b, n, q, k, v, dropout=0.0, causal=False, *, attn_mask=None,
     y, sums = b.op("attention_sums", *operands, factor=factor, causal=int(causal))
     if mask is not None:  # torch has 0 for a row that sees no key
         sums = b.select(b.op("eq", sums, b.like(sums, -math.inf)), b.like(sums, 0), sums)
-    return [y, b.cast(sums, statistics_dtype(n, 1))]  # before torch 2.11 the trace says f32 where q is f64
+    return [y, b.cast(sums, statistics_dtype(n, 1))]  # in torch 2.10 the trace says f32 where q is f64
 
 
 @lower("_scaled_dot_product_flash_attention_for_cpu_backward")
