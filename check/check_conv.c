@@ -156,6 +156,7 @@ static struct weft_conv choose_case(struct weft_check *check, enum weft_conv_for
     for (int32_t i = 0; i < 2 + v.spatial; i++)
         v.x_stride[i] = weft_check_between(check, 0, 63) ? v.x_stride[i] : 0; /* what is repeated */
     v.w_packed = weft_check_between(check, 0, 1);
+    v.shares = weft_check_between(check, 0, 1);
     return v;
 }
 
@@ -245,7 +246,8 @@ static void describe(const struct weft_conv *v, int parts, int fill, char *text,
 {
     int used =
         snprintf(text, bytes, "n %lld c %lld o %lld groups %lld%s, residual %d%d, %d parts, fill %d, axes",
-                 (long long)v->n, (long long)v->c, (long long)v->o, (long long)v->groups, v->w_packed ? " packed" : "",
+                 (long long)v->n, (long long)v->c, (long long)v->o, (long long)v->groups,
+                 v->packs_together ? " packed together" : v->w_packed ? " packed" : "",
                  v->residual, v->beside, parts, fill);
     for (int d = 0; d < v->spatial; d++) {
         used += snprintf(text + used, bytes - (size_t)used, " %lld>%lld(k%lld s%lld d%lld p%lld)",
@@ -350,7 +352,7 @@ static void define_any(struct weft_check *check, const struct weft_conv *v, floa
         return;
     }
     struct weft_conv plain = *v;
-    plain.cpu = 0, plain.w_packed = false;
+    plain.cpu = 0, plain.w_packed = plain.shares = false;
     plain.epilogue = plain.prologue = NULL, plain.clamp.given = plain.residual = false;
     weft_conv_prepare(&plain, 1);
     const struct weft_conv_data data = {
@@ -380,20 +382,21 @@ static void check_case(struct weft_check *check, struct weft_conv *v, const stru
         x[weft_check_between(check, 0, sizes->x - 1)] = NAN;
     define_any(check, v, want, x, w);
     finish(v, want, bias, residual);
-    const float *weights = w;
-    if (v->w_packed) {
-        float *pack = weft_check_alloc(check, weft_conv_pack_bytes(v));
-        weft_conv_pack(v, pack, w);
-        weights = pack;
-    }
+    struct weft_conv_together together = {.taken = 0};
+    float *const pack = v->w_packed ? weft_check_alloc(check, weft_conv_pack_bytes(v)) : NULL;
+    const int pieces = (int)weft_check_between(check, 1, WEFT_CONV_PACK_PARTS);
+    for (int piece = pieces - 1; v->w_packed && !v->packs_together && piece >= 0; piece--)
+        weft_conv_pack_part(v, pack, w, piece, pieces);
     void *scratch = weft_check_alloc(check, v->scratch);
     struct hooked hooked = {.v = v, .y = got, .x = x, .pixels = 1, .folds = v->folds};
     for (int d = 0; d < v->spatial; d++)
         hooked.pixels *= v->out_extent[d];
     if (hooked.folds)
         check_conv_fold_open(check, v, &hooked.fold);
-    const struct weft_conv_data data = {.y = got, .x = v->prologue ? NULL : x, .w = weights, .bias = bias,
-                                        .residual = residual, .user = &hooked, .scratch = scratch};
+    const struct weft_conv_data data = {.y = got, .x = v->prologue ? NULL : x,
+                                        .w = v->w_packed && !v->packs_together ? pack : w, .bias = bias,
+                                        .residual = residual, .user = &hooked, .scratch = scratch,
+                                        .together = &together, .pack = pack};
     for (int part = parts - 1; part >= 0; part--) {
         weft_conv_run(v, &data, part, parts);
         if (hooked.folds)
@@ -401,6 +404,8 @@ static void check_case(struct weft_check *check, struct weft_conv *v, const stru
     }
     char what[300];
     describe(v, parts, fill, what, sizeof what);
+    if (together.taken || together.packed || together.gone)
+        weft_check_fail(check, "%s: counters are left behind", what);
     if (hooked.wrong)
         weft_check_fail(check, "%s: the epilogue was told another place than it was given", what);
     weft_check_same(check, what, got, want, sizes->y);

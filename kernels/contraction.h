@@ -224,7 +224,8 @@ struct weft_conv {
     int64_t in_extent[3], out_extent[3], kernel[3], stride[3], dilation[3], pad[3]; /* pad: before */
     int64_t x_stride[5], y_stride[5];  /* n, c or o, spatial… */
     int64_t w_stride[5];               /* o, c, kernel… */
-    bool w_packed;           /* w was packed by weft_conv_pack */
+    bool w_packed;           /* w was packed by weft_conv_pack; prepare sets it too, with packs_together */
+    bool shares;             /* a run has memory for all of its parts: they may pack w together */
     size_t cache;            /* as of weft_gemm */
     bool residual;           /* a number for each result is added after the bias */
     int64_t r_stride[5];     /* of them, as y_stride */
@@ -247,15 +248,25 @@ struct weft_conv {
     int32_t form;            /* set by prepare: which loops */
     bool beside;             /* set by prepare: they add the residual, which lies as y does, as they make the results */
     struct weft_packing packing; /* set by prepare: what a packed w is read as; n does not count */
+    bool packs_together;     /* set by prepare: w comes as it is, and all parts of a run pack it (conv/together.h) */
     int32_t parts;
     size_t scratch;          /* per part */
 };
+/* Who packs what of w, in memory of all parts: zero before the first part of a run begins, and when the last has ended.
+ */
+struct weft_conv_together {
+    int32_t taken, packed, gone; /* pieces that somebody packs or has packed; that are packed; parts that know it */
+};
+static_assert(sizeof(struct weft_conv_together) <= 32, "half of a line holds it");
 /* What one run works on. `bias` is o numbers side by side, or NULL; `residual` is only looked at where the descriptor
- * says that there is one; `user` is for the hook. */
+ * says that there is one; `user` is for the hook. Where it packs together: `together`, and `pack` of
+ * weft_conv_pack_bytes, are of all parts. */
 struct weft_conv_data {
     float *y;
     const float *x, *w, *bias, *residual;
     void *user, *scratch;
+    struct weft_conv_together *together;
+    float *pack;
 };
 /* May x have a prologue? */
 bool weft_conv_is_made(const struct weft_conv *conv);
@@ -275,6 +286,10 @@ size_t weft_conv_pack_bytes(const struct weft_conv *conv); /* after prepare */
  * is nothing to read it is WEFT_PACK_NONE.) */
 bool weft_conv_packs_one_way(const struct weft_conv *conv);
 void weft_conv_pack(const struct weft_conv *conv, float *pack, const weft_loose_f32 *w);
+/* Part `part` of it, of at most WEFT_CONV_PACK_PARTS. */
+enum { WEFT_CONV_PACK_PARTS = 16 };
+void weft_conv_pack_part(const struct weft_conv *conv, float *pack, const weft_loose_f32 *w, int part, int parts);
+/* Where parts pack together, each has to run, and only once. */
 void weft_conv_run(const struct weft_conv *conv, const struct weft_conv_data *data, int part, int parts);
 const char *weft_conv_name(const struct weft_conv *conv);
 uint32_t weft_conv_cpu(const struct weft_conv *conv);

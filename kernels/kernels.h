@@ -12,6 +12,7 @@
 #ifndef WEFT_KERNELS_H
 #define WEFT_KERNELS_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

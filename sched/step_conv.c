@@ -12,6 +12,7 @@ struct conv_step {
     struct weft_conv conv;  /* first: what is told of a bound step reads it alone */
     struct weft_program *makes, *program; /* of the prologue, of the epilogue; or NULL */
     size_t makes_scratch, program_scratch, aside; /* where their memory and the results aside begin */
+    size_t pack;            /* of weights that the parts pack together, where they begin in what parts share */
     int64_t made_image, made_channel, made_pixel; /* strides of what is made */
     int64_t channels, pixels; /* of the result; pixels of an image */
     bool by_channels;       /* rows of pieces are pixels */
@@ -213,6 +214,19 @@ static void bind_fold(struct weft_bind *bind, struct conv_step *s)
     bind->shared = s->fold.shared;
 }
 
+/* What all parts share: counters of the fold and of packing in the halves of the first line, which is zero before a
+ * step; cells of the fold; packed weights. */
+enum { TOGETHER_AT = LINE / 2 };
+
+static void bind_pack(struct weft_bind *bind, struct conv_step *s)
+{
+    s->pack = 0;
+    if (!s->conv.packs_together)
+        return;
+    s->pack = bind->shared > LINE ? (bind->shared + LINE - 1) / LINE * LINE : LINE;
+    bind->shared = s->pack + weft_conv_pack_bytes(&s->conv);
+}
+
 static size_t bytes_conv(const struct weft_step *step)
 {
     return STEP_BYTES + weft_prologue_bytes(step) + weft_epilogue_bytes(step);
@@ -234,9 +248,9 @@ static void bind_conv(struct weft_bind *bind, void *descriptor)
     struct weft_conv *const conv = &s->conv;
     weft_step_fill_conv(bind, conv);
     conv->w_packed = bind->packed != NULL;
-    conv->takes_turns = true;
+    conv->takes_turns = conv->shares = true;
     weft_conv_prepare(conv, bind->workers);
-    if (conv->w_packed && !weft_bind_serves(bind, &conv->packing)) {
+    if (bind->packed && !weft_bind_serves(bind, &conv->packing)) {
         conv->w_packed = false;
         weft_conv_prepare(conv, bind->workers);
     }
@@ -245,6 +259,7 @@ static void bind_conv(struct weft_bind *bind, void *descriptor)
     s->aside = weft_epilogue_reserve(bind);
     bind_programs(bind, s);
     bind_fold(bind, s);
+    bind_pack(bind, s);
 }
 
 static uint32_t forms_conv(const struct weft_bind *bind, const void *descriptor, int32_t *ret_form)
@@ -332,10 +347,11 @@ static void run_conv(const void *descriptor, struct weft_call *call)
 {
     const struct conv_step *const s = descriptor;
     const struct weft_conv *const conv = &s->conv;
-    const float *w = conv->w_packed ? call->packed : call->in[1];
+    const float *w = conv->w_packed && !conv->packs_together ? call->packed : call->in[1];
+    char *const shared = call->shared;
     struct finishing finishing; /* large: filled in only if there is something to finish */
     finishing.step = s;
-    finishing.shared = call->shared;
+    finishing.shared = shared;
     if (s->program)
         weft_epilogue_begin(&finishing.run, s->program, s->program_scratch, s->aside, call);
     finishing.made_by = call->step;
@@ -344,10 +360,11 @@ static void run_conv(const void *descriptor, struct weft_call *call)
     const struct weft_conv_data data = {.y = weft_epilogue_data(call, s->aside), .x = s->makes ? NULL : call->in[0],
                                         .w = w, .bias = weft_epilogue_bias(call),
                                         .residual = weft_epilogue_residual(call),
-                                        .user = &finishing, .scratch = call->scratch};
+                                        .user = &finishing, .scratch = call->scratch,
+                                        .together = (void *)(shared + TOGETHER_AT), .pack = (void *)(shared + s->pack)};
     weft_conv_run(conv, &data, call->part, call->parts);
     if (conv->folds)
-        weft_conv_fold_end(&s->fold, conv, weft_epilogue_folded(call), call->out, call->shared, call->parts);
+        weft_conv_fold_end(&s->fold, conv, weft_epilogue_folded(call), call->out, shared, call->parts);
 }
 
 static uint32_t cpu_conv(const void *descriptor) { return weft_conv_cpu(descriptor); }

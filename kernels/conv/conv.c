@@ -5,6 +5,7 @@
  * hidden state. */
 #include "kernels/conv/direct.h"
 #include "kernels/conv/phases.h"
+#include "kernels/conv/together.h"
 #include "kernels/conv/transposed.h"
 #include "kernels/conv/winograd.h"
 
@@ -331,15 +332,20 @@ static void prepare_others(struct weft_conv *conv, const struct weft_conv_shape 
     if (weft_winograd_of(form))
         weft_winograd_spread(conv, s, weft_winograd_of(form), workers);
     int64_t units;
-    int64_t floats = weft_conv_aligned(prepare_loops(conv, s, form, &units));
-    if (conv->prologue)
-        floats += s->c;
-    if (!conv->w_packed && form != WEFT_CONV_PLAIN)
-        floats += weft_conv_aligned(weft_conv_packed_aside(&conv->packing));
-    conv->scratch = (size_t)floats * sizeof(float);
+    int64_t floats = prepare_loops(conv, s, form, &units);
     conv->parts = weft_gemm_parts(work(s), units, workers);
     if (conv->takes_turns)
         conv->parts *= weft_gemm_turns(work(s), conv->parts, turn_units(conv, s, form, units) / conv->parts);
+    const bool packs = !conv->w_packed && form != WEFT_CONV_PLAIN;
+    const int64_t aside = packs ? weft_conv_packed_aside(&conv->packing) : 0;
+    if (packs && weft_conv_pays_together(conv, aside)) {
+        conv->packs_together = conv->w_packed = true;
+        floats = prepare_loops(conv, s, form, &units); /* some have weights in their scratch memory */
+    }
+    floats = weft_conv_aligned(floats) + (conv->prologue ? s->c : 0);
+    if (packs && !conv->packs_together)
+        floats += weft_conv_aligned(aside);
+    conv->scratch = (size_t)floats * sizeof(float);
 }
 
 static bool is_product(const struct weft_conv *conv)
@@ -355,6 +361,7 @@ void weft_conv_prepare(struct weft_conv *conv, int workers)
     uint32_t cpu = conv->cpu;
     conv->gemm = (struct weft_gemm){.cache = conv->cache, .kernel = weft_gemm_find(cpu)};
     conv->direct_lanes = 0;
+    conv->packs_together = false;
     const enum weft_conv_form chosen = none ? WEFT_CONV_PLAIN : weft_conv_choose(conv, &s);
     if (is_narrow(&s, chosen) && (cpu & WEFT_CPU_AVX2))
         cpu &= WEFT_CPU_AVX2;
@@ -371,6 +378,8 @@ void weft_conv_prepare(struct weft_conv *conv, int workers)
     if (s.n == 0) { /* the packing is that of an image all the same: one pack serves any number */
         conv->form = find(WEFT_CONV_PLAIN, 0);
         conv->scratch = 0, conv->parts = 1;
+        conv->w_packed = conv->w_packed && !conv->packs_together;
+        conv->packs_together = false;
     }
 }
 
@@ -417,5 +426,8 @@ uint32_t weft_conv_cpu(const struct weft_conv *conv) { return weft_conv_kernels[
 
 void weft_conv_run(const struct weft_conv *conv, const struct weft_conv_data *data, int part, int parts)
 {
-    weft_conv_kernels[conv->form].run(conv, data, part, parts);
+    struct weft_conv_data packed = *data;
+    if (conv->packs_together)
+        packed.w = weft_conv_pack_together(conv, data, parts);
+    weft_conv_kernels[conv->form].run(conv, &packed, part, parts);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv_pack.c: weights in the order in which each form reads them: packed once where they are constants, or into
- * scratch by each part of a run, a group at a time if the order allows it.
+/* conv_pack.c: weights in the order in which each form reads them: packed once where they are constants; in each run by
+ * all parts together (together.h); or, if they are small, into scratch by each part, a group at a time if the order
+ * allows it.
  *
  * Whoever packs is given the packing and where the weights lie, and nothing else of the convolution. So no order can
  * come to depend on something that the packing does not say, and that is not compared where a pack is read. */
@@ -8,6 +9,7 @@
 #include "kernels/conv/phases.h"
 #include "kernels/conv/transposed.h"
 #include "kernels/conv/winograd.h"
+#include "kernels/walk.h"
 
 static enum weft_pack_order order_of(const struct weft_conv *conv, enum weft_conv_form form)
 {
@@ -97,12 +99,19 @@ size_t weft_conv_pack_bytes(const struct weft_conv *conv)
 
 /* --- orders ------------------------------------------------------------------------------------------------------- */
 
+/* Which of what is to be packed. */
+struct portion {
+    int part, parts;
+};
+
 /* [o][tap][c] of a group; of one weight a tap, [tap] with room for all groups between. */
 static void pack_rows(const struct weft_packing *p, float *pack, const weft_loose_f32 *w,
-                      const struct weft_conv_weights *at)
+                      const struct weft_conv_weights *at, struct portion mine)
 {
     const int64_t taps = weft_packing_taps(p), apart = p->order == WEFT_PACK_TAPS ? p->groups : p->c;
-    for (int64_t o = 0; o < p->o; o++) {
+    int64_t o, end;
+    weft_share(p->o, 1, mine.part, mine.parts, &o, &end);
+    for (; o < end; o++) {
         for (int64_t t = 0; t < taps; t++) {
             int64_t tap[3];
             weft_conv_unravel(p->taps, t, tap);
@@ -115,10 +124,12 @@ static void pack_rows(const struct weft_packing *p, float *pack, const weft_loos
 
 /* What is behind the last result as zeros. */
 static void pack_sixteens(const struct weft_packing *p, float *pack, const weft_loose_f32 *w,
-                          const struct weft_conv_weights *at)
+                          const struct weft_conv_weights *at, struct portion mine)
 {
     const int64_t lanes = WEFT_WINDOWS_CHANNELS, taps = weft_packing_taps(p);
-    for (int64_t o = 0; o < weft_pieces(p->groups * p->o, lanes) * lanes; o++) {
+    int64_t o, end;
+    weft_share(weft_pieces(p->groups * p->o, lanes) * lanes, lanes, mine.part, mine.parts, &o, &end);
+    for (; o < end; o++) {
         for (int64_t t = 0; t < taps; t++) {
             int64_t tap[3];
             weft_conv_unravel(p->taps, t, tap);
@@ -131,20 +142,20 @@ static void pack_sixteens(const struct weft_packing *p, float *pack, const weft_
     }
 }
 
-/* The weights of a group, which begin at `w`. */
+/* Of the weights of a group, which begin at `w`. */
 static void pack_group(const struct weft_packing *p, const struct weft_gemm_kernel *by, float *pack,
-                       const weft_loose_f32 *w, const struct weft_conv_weights *at)
+                       const weft_loose_f32 *w, const struct weft_conv_weights *at, struct portion mine)
 {
     switch ((enum weft_pack_order)p->order) {
     case WEFT_PACK_PANELS:
-    case WEFT_PACK_LINES: weft_gemm_pack_as(p, by, pack, w, at->c, at->o, 0, 1); break;
-    case WEFT_PACK_TAP_PANELS: weft_direct_pack(p, pack, w, at); break;
-    case WEFT_PACK_PHASE_PANELS: weft_transposed_pack(p, pack, w, at); break;
-    case WEFT_PACK_TILES: weft_phases_pack(p, pack, w, at); break;
+    case WEFT_PACK_LINES: weft_gemm_pack_as(p, by, pack, w, at->c, at->o, mine.part, mine.parts); break;
+    case WEFT_PACK_TAP_PANELS: weft_direct_pack(p, pack, w, at, mine.part, mine.parts); break;
+    case WEFT_PACK_PHASE_PANELS: weft_transposed_pack(p, pack, w, at, mine.part, mine.parts); break;
+    case WEFT_PACK_TILES: weft_phases_pack(p, pack, w, at, mine.part, mine.parts); break;
     case WEFT_PACK_WINOGRAD_2:
-    case WEFT_PACK_WINOGRAD_4: weft_winograd_pack(p, pack, w, at); break;
+    case WEFT_PACK_WINOGRAD_4: weft_winograd_pack(p, pack, w, at, mine.part, mine.parts); break;
     case WEFT_PACK_ROWS:
-    case WEFT_PACK_TAPS: pack_rows(p, pack, w, at); break;
+    case WEFT_PACK_TAPS: pack_rows(p, pack, w, at, mine); break;
     case WEFT_PACK_NONE:
     case WEFT_PACK_SIXTEENS: break; /* of all groups at once */
     }
@@ -153,18 +164,29 @@ static void pack_group(const struct weft_packing *p, const struct weft_gemm_kern
 void weft_conv_pack_group(const struct weft_conv *conv, const struct weft_conv_shape *s, float *pack,
                           const weft_loose_f32 *w, int64_t g)
 {
-    pack_group(&conv->packing, conv->gemm.kernel, pack, w + s->w.first + g * s->w.group, &s->w);
+    pack_group(&conv->packing, conv->gemm.kernel, pack, w + s->w.first + g * s->w.group, &s->w, (struct portion){0, 1});
 }
 
-void weft_conv_pack(const struct weft_conv *conv, float *pack, const weft_loose_f32 *w)
+/* Parts have groups of their own, or, of fewer groups than parts, all a portion of each. */
+void weft_conv_pack_part(const struct weft_conv *conv, float *pack, const weft_loose_f32 *w, int part, int parts)
 {
     const struct weft_conv_shape s = weft_conv_shape(conv);
     const struct weft_packing *const p = &conv->packing;
     if (p->order == WEFT_PACK_SIXTEENS) {
-        pack_sixteens(p, pack, w + s.w.first, &s.w);
+        pack_sixteens(p, pack, w + s.w.first, &s.w, (struct portion){part, parts});
         return;
     }
     const int64_t size = p->order == WEFT_PACK_TAPS ? 1 : weft_conv_group_size(p);
-    for (int64_t g = 0; g < s.groups; g++)
-        weft_conv_pack_group(conv, &s, pack + g * size, w, g);
+    const bool whole = s.groups >= parts;
+    int64_t g = 0, end = s.groups;
+    if (whole)
+        weft_share(s.groups, 1, part, parts, &g, &end);
+    for (; g < end; g++)
+        pack_group(p, conv->gemm.kernel, pack + g * size, w + s.w.first + g * s.w.group, &s.w,
+                   whole ? (struct portion){0, 1} : (struct portion){part, parts});
+}
+
+void weft_conv_pack(const struct weft_conv *conv, float *pack, const weft_loose_f32 *w)
+{
+    weft_conv_pack_part(conv, pack, w, 0, 1);
 }

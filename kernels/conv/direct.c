@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* direct.c: what DIRECT copies, which taps it leaves out, and its weights. */
 #include "kernels/conv/direct.h"
+#include "kernels/walk.h"
 
 #include <math.h>
 #include <string.h>
@@ -181,46 +182,73 @@ void weft_direct_weigh(struct weft_conv *conv, const struct weft_conv_shape *s)
 
 /* --- weights ------------------------------------------------------------------------------------------------------ */
 
-void weft_direct_pack_finite(const struct weft_packing *p, float *pack)
+/* Are `count` floats all finite? */
+static bool are_finite(const float *x, int64_t count)
 {
-    const int64_t count = weft_direct_finite(weft_packing_kernel(p), p->o, weft_packing_terms(p));
     typedef uint32_t bits __attribute__((vector_size(16)));
     const bits exponent = {0x7f800000, 0x7f800000, 0x7f800000, 0x7f800000};
     bits infinite = {0};
     for (int64_t i = 0; i + 4 <= count; i += 4) {
-        bits x;
-        memcpy(&x, pack + i, sizeof x);
-        infinite |= (bits)((x & exponent) == exponent);
+        bits four;
+        memcpy(&four, x + i, sizeof four);
+        infinite |= (bits)((four & exponent) == exponent);
     }
     bool finite = !(infinite[0] | infinite[1] | infinite[2] | infinite[3]);
     for (int64_t i = count - count % 4; i < count; i++)
-        finite &= fabsf(pack[i]) < INFINITY;
-    memset(pack + count, 0, 16 * sizeof *pack);
-    pack[count] = finite;
+        finite &= fabsf(x[i]) < INFINITY;
+    return finite;
 }
 
-float *weft_direct_pack_tap(const struct weft_packing *p, const struct weft_direct_panel *panel, float *pack,
-                            const weft_loose_f32 *from, const struct weft_conv_weights *at)
+bool weft_direct_are_finite(const struct weft_gemm_kernel *kernel, int64_t o, int64_t terms, const float *pack)
 {
-    const int64_t spare = panel->width - panel->columns;
-    weft_gemm_gather(weft_packing_kernel(p), pack, panel->width, from, at->c, at->o, p->c, panel->columns);
+    const float *const flag = pack + weft_direct_flags(kernel, o, terms);
+    bool finite = true;
+    for (int i = 0; i < WEFT_CONV_PACK_PARTS; i++)
+        finite = finite && flag[i] != 0;
+    return finite;
+}
+
+void weft_direct_pack_begin(struct weft_direct_packing *d, const struct weft_packing *p, float *pack, int part,
+                            int parts)
+{
+    float *const flag = pack + weft_direct_flags(weft_packing_kernel(p), p->o, weft_packing_terms(p));
+    *d = (struct weft_direct_packing){.to = pack, .flag = flag + part};
+    weft_share(weft_direct_panels(weft_packing_kernel(p), p->o) * weft_packing_taps(p), 1, part, parts, &d->begin,
+               &d->end);
+    *d->flag = 1;
+    for (int i = parts; part == 0 && i < WEFT_CONV_PACK_PARTS; i++)
+        flag[i] = 1;
+}
+
+void weft_direct_pack_tap(struct weft_direct_packing *d, const struct weft_packing *p,
+                          const struct weft_direct_panel *panel, const weft_loose_f32 *from,
+                          const struct weft_conv_weights *at)
+{
+    const int64_t spare = panel->width - panel->columns, floats = p->c * panel->width;
+    float *const to = d->to;
+    d->to += floats;
+    const int64_t number = d->next++;
+    if (number < d->begin || number >= d->end)
+        return;
+    weft_gemm_gather(weft_packing_kernel(p), to, panel->width, from, at->c, at->o, p->c, panel->columns);
     for (int64_t c = 0; spare > 0 && c < p->c; c++)
-        memset(pack + c * panel->width + panel->columns, 0, (size_t)spare * sizeof *pack);
-    return pack + p->c * panel->width;
+        memset(to + c * panel->width + panel->columns, 0, (size_t)spare * sizeof *to);
+    if (!are_finite(to, floats))
+        *d->flag = 0;
 }
 
 void weft_direct_pack(const struct weft_packing *p, float *pack, const weft_loose_f32 *w,
-                      const struct weft_conv_weights *at)
+                      const struct weft_conv_weights *at, int part, int parts)
 {
     const struct weft_gemm_kernel *const kernel = weft_packing_kernel(p);
-    float *to = pack;
+    struct weft_direct_packing d;
+    weft_direct_pack_begin(&d, p, pack, part, parts);
     for (int64_t j = 0; j < weft_direct_panels(kernel, p->o); j++) {
         const struct weft_direct_panel panel = weft_direct_panel(kernel, p->o, j);
         for (int64_t t = 0; t < weft_packing_taps(p); t++) {
             int64_t tap[3];
             weft_conv_unravel(p->taps, t, tap);
-            to = weft_direct_pack_tap(p, &panel, to, w + panel.first * at->o + weft_conv_offset(tap, at->tap), at);
+            weft_direct_pack_tap(&d, p, &panel, w + panel.first * at->o + weft_conv_offset(tap, at->tap), at);
         }
     }
-    weft_direct_pack_finite(p, pack);
 }

@@ -64,20 +64,31 @@ static inline struct weft_direct_panel weft_direct_panel(const struct weft_gemm_
     return (struct weft_direct_panel){first, o - first < width ? o - first : width, width};
 }
 /* Floats of the weights of a group, o results of so many terms: panels [tap][channel][width], the last one filled with
- * zeros. Behind them, in a line of its own, there is a 1 if all are finite, or 0. */
-static inline int64_t weft_direct_finite(const struct weft_gemm_kernel *kernel, int64_t o, int64_t terms)
+ * zeros. Behind them, in a line of its own, are flags: for each part that packed, 1 if what it packed is finite, else
+ * 0; and 1 for parts that there were not. */
+static inline int64_t weft_direct_flags(const struct weft_gemm_kernel *kernel, int64_t o, int64_t terms)
 {
     return weft_pieces(o, kernel->lanes) * kernel->lanes * terms;
 }
 static inline int64_t weft_direct_weights(const struct weft_gemm_kernel *kernel, int64_t o, int64_t terms)
 {
-    return weft_direct_finite(kernel, o, terms) + 16;
+    return weft_direct_flags(kernel, o, terms) + WEFT_CONV_PACK_PARTS;
 }
-/* One tap of a panel, [channel][width]; `from`: of its first result and channel. Returns where the next begins. */
-float *weft_direct_pack_tap(const struct weft_packing *packing, const struct weft_direct_panel *panel, float *pack,
-                            const weft_loose_f32 *from, const struct weft_conv_weights *at);
-void weft_direct_pack_finite(const struct weft_packing *packing, float *pack);
+/* Are all packed weights of a group finite? */
+bool weft_direct_are_finite(const struct weft_gemm_kernel *kernel, int64_t o, int64_t terms, const float *pack);
+
+/* A part that packs: it goes over all taps of all panels, and packs those that are its own, [begin, end). */
+struct weft_direct_packing {
+    float *to, *flag;
+    int64_t next, begin, end;
+};
+void weft_direct_pack_begin(struct weft_direct_packing *d, const struct weft_packing *packing, float *pack, int part,
+                            int parts);
+/* The next tap of a panel, [channel][width]; `from`: of its first result and channel. */
+void weft_direct_pack_tap(struct weft_direct_packing *d, const struct weft_packing *packing,
+                          const struct weft_direct_panel *panel, const weft_loose_f32 *from,
+                          const struct weft_conv_weights *at);
 void weft_direct_pack(const struct weft_packing *packing, float *pack, const weft_loose_f32 *w,
-                      const struct weft_conv_weights *at);
+                      const struct weft_conv_weights *at, int part, int parts);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* phases.c: what PHASES copies, its cost, and its weights. */
 #include "kernels/conv/phases.h"
+#include "kernels/walk.h"
 
 enum {
     BAND_FLOATS = 16 << 10, /* a small part of the second-level cache */
@@ -74,19 +75,20 @@ double weft_phases_costs(const struct weft_conv_shape *s, int64_t lanes)
 }
 
 void weft_phases_pack(const struct weft_packing *p, float *pack, const weft_loose_f32 *w,
-                      const struct weft_conv_weights *at)
+                      const struct weft_conv_weights *at, int part, int parts)
 {
-    const int64_t tiles = weft_phases_tiles(weft_packing_kernel(p)->lanes, p->o);
-    for (int64_t i = 0; i < tiles; i++) {
-        const int64_t first = weft_cut(p->o, tiles, i), end = weft_cut(p->o, tiles, i + 1);
-        for (int64_t t = 0; t < weft_packing_taps(p); t++) {
-            int64_t tap[3];
-            weft_conv_unravel(p->taps, t, tap);
-            const weft_loose_f32 *from = w + weft_conv_offset(tap, at->tap);
-            for (int64_t c = 0; c < p->c; c++) {
-                for (int64_t o = first; o < end; o++)
-                    *pack++ = from[o * at->o + c * at->c];
-            }
+    const int64_t tiles = weft_phases_tiles(weft_packing_kernel(p)->lanes, p->o), taps = weft_packing_taps(p);
+    int64_t unit, past;
+    weft_share(tiles * taps, 1, part, parts, &unit, &past);
+    for (; unit < past; unit++) {
+        const int64_t first = weft_cut(p->o, tiles, unit / taps), end = weft_cut(p->o, tiles, unit / taps + 1);
+        int64_t tap[3];
+        weft_conv_unravel(p->taps, unit % taps, tap);
+        float *to = pack + (first * taps + unit % taps * (end - first)) * p->c;
+        const weft_loose_f32 *from = w + weft_conv_offset(tap, at->tap);
+        for (int64_t c = 0; c < p->c; c++) {
+            for (int64_t o = first; o < end; o++)
+                *to++ = from[o * at->o + c * at->c];
         }
     }
 }

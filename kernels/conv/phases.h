@@ -34,7 +34,7 @@ struct weft_phases weft_phases_plan(const struct weft_conv_shape *s, int64_t lan
 static inline int64_t weft_phases_most(int64_t wide) { return wide == 8 ? 6 : 8; }
 static inline int64_t weft_phases_tiles(int64_t wide, int64_t o) { return weft_pieces(o, weft_phases_most(wide)); }
 void weft_phases_pack(const struct weft_packing *packing, float *pack, const weft_loose_f32 *w,
-                      const struct weft_conv_weights *at);
+                      const struct weft_conv_weights *at, int part, int parts);
 
 /* Whether the form takes the shape at all; what it costs an image of a group, in vectors of multiply-adds. */
 bool weft_phases_fit(const struct weft_conv_shape *s);

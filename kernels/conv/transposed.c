@@ -61,11 +61,12 @@ static bool meets(const struct weft_packing *p, const int64_t phase[3], const in
 }
 
 void weft_transposed_pack(const struct weft_packing *p, float *pack, const weft_loose_f32 *w,
-                          const struct weft_conv_weights *at)
+                          const struct weft_conv_weights *at, int part, int parts)
 {
     const struct weft_gemm_kernel *const kernel = weft_packing_kernel(p);
     const int64_t phases = p->step[0] * p->step[1] * p->step[2], taps = weft_packing_taps(p);
-    float *to = pack;
+    struct weft_direct_packing d;
+    weft_direct_pack_begin(&d, p, pack, part, parts);
     for (int64_t j = 0; j < weft_direct_panels(kernel, p->o); j++) {
         const struct weft_direct_panel panel = weft_direct_panel(kernel, p->o, j);
         for (int64_t i = 0; i < phases * taps; i++) {
@@ -73,8 +74,7 @@ void weft_transposed_pack(const struct weft_packing *p, float *pack, const weft_
             weft_conv_unravel(p->step, i / taps, phase);
             weft_conv_unravel(p->taps, taps - 1 - i % taps, tap);
             if (meets(p, phase, tap))
-                to = weft_direct_pack_tap(p, &panel, to, w + panel.first * at->o + weft_conv_offset(tap, at->tap), at);
+                weft_direct_pack_tap(&d, p, &panel, w + panel.first * at->o + weft_conv_offset(tap, at->tap), at);
         }
     }
-    weft_direct_pack_finite(p, pack);
 }

@@ -29,6 +29,6 @@ void weft_transposed_along(const struct weft_conv_shape *s, int d, int64_t phase
 
 /* Panels [panel][phase][tap of the phase][channel][width]: which taps are a phase's depends on the padding. */
 void weft_transposed_pack(const struct weft_packing *packing, float *pack, const weft_loose_f32 *w,
-                          const struct weft_conv_weights *at);
+                          const struct weft_conv_weights *at, int part, int parts);
 
 #endif

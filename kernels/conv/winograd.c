@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* winograd.c: when Winograd's transforms pay, how its loops lie in memory, and its weights. */
+/* winograd.c: when Winograd's transforms pay, and how its loops lie in memory. */
 #include "kernels/conv/winograd.h"
 
 #include <math.h>
@@ -59,7 +59,6 @@ enum {
     LEAST_TILES = 48,     /* which a panel of weights has to meet before the next one is fetched */
     MOST_TILES = 96,
     SMALLEST_BLOCK = 12,
-    STAGGER = 16,         /* between points: else all of them fall into one set of the first-level cache */
 };
 
 /* Tiles of a block at most that the caches should hold. */
@@ -108,109 +107,12 @@ struct weft_winograd weft_winograd_plan(const struct weft_conv *conv, const stru
     p.block = weft_pieces(p.rows * p.columns, p.blocks);
     p.pass = conv->pass;
     p.passes = weft_pieces(s->o, p.pass);
-    p.v_point = p.block * p.v_tile + STAGGER;
-    p.m_point = p.block * WEFT_WINOGRAD_PASS + STAGGER;
-    p.band_row = WEFT_WINOGRAD_PIXELS * WEFT_WINOGRAD_CHANNELS + STAGGER;
+    p.v_point = p.block * p.v_tile + WEFT_WINOGRAD_STAGGER;
+    p.m_point = p.block * WEFT_WINOGRAD_PASS + WEFT_WINOGRAD_STAGGER;
+    p.band_row = WEFT_WINOGRAD_PIXELS * WEFT_WINOGRAD_CHANNELS + WEFT_WINOGRAD_STAGGER;
     p.v_size = points * p.v_point, p.m_size = points * p.m_point;
     p.band_size = (m + 2) * p.band_row;
     p.u_point = weft_winograd_u_point(s->c, columns);
     p.pass_size = points * p.u_point;
     return p;
-}
-
-/* --- weights ------------------------------------------------------------------------------------------------------ */
-
-static const double line_2[4][3] = {{1, 0, 0}, {.5, .5, .5}, {.5, -.5, .5}, {0, 0, 1}};
-static const double line_4[6][3] = {{1 / 4.0, 0, 0},
-                                    {-1 / 6.0, -1 / 6.0, -1 / 6.0},
-                                    {-1 / 6.0, 1 / 6.0, -1 / 6.0},
-                                    {1 / 24.0, 1 / 12.0, 1 / 6.0},
-                                    {1 / 24.0, -1 / 12.0, 1 / 6.0},
-                                    {0, 0, 1}};
-
-enum { TOGETHER = 16 }; /* results o whose weights are transformed at a time: a cache line of U for each point */
-typedef double several __attribute__((vector_size(TOGETHER * sizeof(double))));
-typedef float singles __attribute__((vector_size(TOGETHER * sizeof(float)), aligned(4), may_alias));
-
-/* U of one channel and TOGETHER results, at to[point·step]. */
-static void transform(const double (*line)[3], int a, const singles w[9], float *to, int64_t step)
-{
-    several half[WEFT_WINOGRAD_SIDE][3];
-    for (int j = 0; j < 3; j++) {
-        const several w0 = __builtin_convertvector(w[j], several), w1 = __builtin_convertvector(w[3 + j], several),
-                      w2 = __builtin_convertvector(w[6 + j], several);
-        for (int i = 0; i < a; i++)
-            half[i][j] = line[i][0] * w0 + line[i][1] * w1 + line[i][2] * w2;
-    }
-    for (int q = 0; q < a * a; q++) {
-        const double *l = line[q % a];
-        const several *h = half[q / a], u = l[0] * h[0] + l[1] * h[1] + l[2] * h[2];
-        *(singles *)(to + q * step) = __builtin_convertvector(u, singles);
-    }
-}
-
-/* The taps of results [0, results) of one channel, each tap's side by side. */
-static void gather_taps(const struct weft_conv_weights *at, float *to, const weft_loose_f32 *w, int64_t results,
-                        int64_t channels)
-{
-    for (int64_t o = 0; o < results; o++) {
-        for (int64_t c = 0; c < channels; c++) {
-            const weft_loose_f32 *from = w + o * at->o + c * at->c;
-            for (int64_t i = 0; i < 3; i++) {
-                for (int64_t j = 0; j < 3; j++)
-                    to[((c * 3 + i) * 3 + j) * TOGETHER + o] = from[i * at->tap[1] + j * at->tap[2]];
-            }
-        }
-    }
-}
-
-/* Results [0, results) of so many channels to columns that are `columns` floats apart from channel to channel; points
- * `step` apart. */
-static void pack_columns(int m, int64_t channels, float *to, int64_t step, int64_t columns, const weft_loose_f32 *w,
-                         const struct weft_conv_weights *at, int64_t results)
-{
-    const double(*line)[3] = m == 2 ? line_2 : line_4;
-    singles taps[TOGETHER][9] = {{{0}}};
-    float u[WEFT_WINOGRAD_POINTS * TOGETHER];
-    for (int64_t c = 0; c < channels; c++, to += columns) {
-        if (c % TOGETHER == 0)
-            gather_taps(at, (float *)taps, w + c * at->c, results, smaller(channels - c, TOGETHER));
-        if (columns >= TOGETHER) {
-            transform(line, m + 2, taps[c % TOGETHER], to, step);
-            continue;
-        }
-        transform(line, m + 2, taps[c % TOGETHER], u, TOGETHER); /* panels of one column */
-        for (int i = 0; i < (m + 2) * (m + 2) * TOGETHER; i++)
-            to[i / TOGETHER * step + i % TOGETHER * channels] = u[i];
-    }
-}
-
-int64_t weft_winograd_u_point(int64_t c, int64_t columns)
-{
-    return c * weft_pieces(WEFT_WINOGRAD_PASS, columns) * columns + STAGGER;
-}
-
-static int64_t pass_size(const struct weft_packing *p)
-{
-    const int64_t side = weft_winograd_packed(p) + 2;
-    return side * side * weft_winograd_u_point(p->c, weft_packing_kernel(p)->columns);
-}
-
-int64_t weft_winograd_packed_size(const struct weft_packing *p)
-{
-    return weft_pieces(p->o, WEFT_WINOGRAD_PASS) * pass_size(p);
-}
-
-void weft_winograd_pack(const struct weft_packing *p, float *pack, const weft_loose_f32 *w,
-                        const struct weft_conv_weights *at)
-{
-    const int64_t columns = weft_packing_kernel(p)->columns, panels = weft_pieces(WEFT_WINOGRAD_PASS, columns);
-    const int64_t point = weft_winograd_u_point(p->c, columns);
-    for (int64_t o = 0; o < p->o; o += TOGETHER) {
-        const int64_t in_pass = o % (panels * columns);
-        float *to = pack + o / (panels * columns) * pass_size(p);
-        to += in_pass / columns * p->c * columns + in_pass % columns;
-        pack_columns(weft_winograd_packed(p), p->c, to, point, columns, w + o * at->o, at,
-                     smaller(p->o - o, TOGETHER));
-    }
 }

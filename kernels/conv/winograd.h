@@ -39,6 +39,8 @@ enum {
     WEFT_WINOGRAD_SIDE = 6,    /* a at most */
     WEFT_WINOGRAD_PIXELS = 16, /* of a row that are transformed at a time */
     WEFT_WINOGRAD_CHANNELS = 64,
+    WEFT_WINOGRAD_STAGGER = 16, /* floats between points: else all of them fall into one set of the first-level cache */
+    WEFT_WINOGRAD_TOGETHER = 16, /* results o whose weights are transformed at a time: a line of U for each point */
 };
 
 /* Is there any size of x and y at which the transforms may be chosen? */
@@ -72,8 +74,14 @@ static inline int weft_winograd_packed(const struct weft_packing *packing) /* m,
 {
     return packing->order == WEFT_PACK_WINOGRAD_2 ? 2 : packing->order == WEFT_PACK_WINOGRAD_4 ? 4 : 0;
 }
+int64_t weft_winograd_pass_size(const struct weft_packing *packing);   /* floats of a pass */
 int64_t weft_winograd_packed_size(const struct weft_packing *packing); /* of a group */
+/* Part `part` of `parts` of a group's U. */
 void weft_winograd_pack(const struct weft_packing *packing, float *pack, const weft_loose_f32 *w,
-                        const struct weft_conv_weights *at);
+                        const struct weft_conv_weights *at, int part, int parts);
+/* U of one channel and WEFT_WINOGRAD_TOGETHER results for F(m x m): w[tap·TOGETHER + o] to to[point·step + o]. All
+ * levels give the same bits. */
+typedef void weft_winograd_points_fn(int m, const float *w, float *to, int64_t step);
+weft_winograd_points_fn weft_winograd_points__ref, weft_winograd_points__avx2, weft_winograd_points__avx512;
 
 #endif

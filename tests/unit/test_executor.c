@@ -37,6 +37,26 @@ static const char *const turns_convs[] = {
     "%s\n}\n",
 };
 
+/* Convolutions whose weights come with a run, so that its parts pack them together: by Winograd's transform, in panels
+ * with and without phases, of two groups, and in tiles. */
+#define WEIGHTS(shape)                                                                                                 \
+    "(%x: f32[192,256]) {\n  %i: f32[1,64,24,32] = reshape %x\n  %v: f32[49152] = reshape %x\n"                        \
+    "  %u: f32[36864] = slice %v start=[0] end=[36864]\n  %w: f32" shape " = reshape %u\n"
+static const char *const packing_convs[] = {
+    "graph @winograd" WEIGHTS("[64,64,3,3]") "  %a: f32[1,64,24,32] = conv %i, %w pad=[1 1 1 1]\n"
+    "  %s: f32[1,64] = sum %a axes=[2 3]\n  return %s\n}\n",
+    "graph @direct" WEIGHTS("[64,64,3,3]") "  %t: f32[1,24,32,64] = transpose %i perm=[0 2 3 1]\n"
+    "  %n: f32[1,64,24,32] = transpose %t perm=[0 3 1 2]\n  %a: f32[1,64,12,16] = conv %n, %w pad=[1 1 1 1] "
+    "stride=[2 2]\n  %s: f32[1,64] = sum %a axes=[2 3]\n  return %s\n}\n",
+    "graph @adjoint" WEIGHTS("[64,64,3,3]") "  %a: f32[1,64,49,65] = conv_transpose %i, %w stride=[2 2]\n"
+    "  %s: f32[1,64] = sum %a axes=[2 3]\n  return %s\n}\n",
+    "graph @groups" WEIGHTS("[128,32,3,3]") "  %a: f32[1,128,24,32] = conv %i, %w pad=[1 1 1 1] groups=2\n"
+    "  %s: f32[1,128] = sum %a axes=[2 3]\n  return %s\n}\n",
+    "graph @phases" WEIGHTS("[36,64,4,4]") "  %a: f32[1,36,21,29] = conv %i, %w\n"
+    "  %s: f32[1,36] = sum %a axes=[2 3]\n  return %s\n}\n",
+};
+static const int64_t packing_results[] = {64, 64, 64, 128, 36};
+
 /* Backwards, one after the other: legal where nothing was promised. */
 static void run_backwards(void *user, int n, void (*fn)(void *arg, int i), void *arg)
 {
@@ -186,6 +206,34 @@ static void and_in_convolutions(void **state)
     }
 }
 
+/* Do two workers pack the weights of the plan's convolution together? */
+static bool packs_together(const char *source)
+{
+    struct scene s = open_scene(source, 0);
+    static float in[192 * 256];
+    const struct weft_tensor x = tensor_of(in, 2, (const int64_t[]){192, 256});
+    bool together = s.plan->workers < 2;
+    assert_int_equal(weft_bind_input(s.execution, 0, &x), WEFT_OK);
+    assert_int_equal(weft_run(s.execution), WEFT_OK);
+    for (uint32_t i = 0; i < s.plan->steps; i++) {
+        const struct weft_conv *const conv = weft_frame_descriptor(s.execution->frame, &s.plan->step[i]);
+        together = together || (s.plan->step[i].kind == &weft_step_conv && conv->packs_together);
+    }
+    close_scene(&s);
+    return together;
+}
+
+static void and_where_parts_pack_weights(void **state)
+{
+    if (!WEFT_CPU_BUILT)
+        skip();
+    for (size_t i = 0; i < sizeof packing_convs / sizeof *packing_convs; i++) {
+        print_message("%.16s\n", packing_convs[i]);
+        assert_true(packs_together(packing_convs[i]));
+        check_executors(packing_convs[i], (int64_t[]){192, 256}, packing_results[i]);
+    }
+}
+
 struct racer {
     const struct weft_plan *plan;
     float out[64];
@@ -236,6 +284,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_executor_gives_the_same_bits),
         cmocka_unit_test(and_so_it_does_where_workers_take_turns), cmocka_unit_test(and_in_convolutions),
+        cmocka_unit_test(and_where_parts_pack_weights),
         cmocka_unit_test(one_plan_runs_on_many_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

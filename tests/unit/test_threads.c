@@ -83,7 +83,7 @@ static struct weft_context *open_with_workers(int *messages)
 /* --- models ------------------------------------------------------------------------------------------------------- */
 
 /* Steps of one part and of several, a loop, a body, a step without a kernel, a function of the caller's, a size that
- * comes out of data. */
+ * comes out of data, a convolution whose parts pack its weights together. */
 static const char mixed[] = "graph @mixed<K=data(64)>(%x: f32[64,48], %n: i64[]) {\n"
                             "  graph @body(%i: i64[], %a: f32[64,48]) {\n"
                             "    %b: f32[64,48] = mul %a, %a\n"
@@ -100,7 +100,12 @@ static const char mixed[] = "graph @mixed<K=data(64)>(%x: f32[64,48], %n: i64[])
                             "  %d: f64[64,48] = cast %p\n"
                             "  %q: f64[48,48] = const random=3 scale=1\n"
                             "  %m: f64[64,48] = matmul %d, %q\n"
-                            "  return %m, %k, %e\n"
+                            "  %i: f32[48,8,8] = reshape %x\n"
+                            "  %j: f32[8,48,8,8] = bcast %i dims=[1 2 3]\n"
+                            "  %o: f32[48,48] = slice %a start=[0 0] end=[48 48]\n"
+                            "  %f: f32[48,48,3,3] = bcast %o dims=[0 1]\n"
+                            "  %c: f32[8,48,8,8] = conv %j, %f pad=[1 1 1 1]\n"
+                            "  return %m, %k, %e, %c\n"
                             "}\n";
 
 static const char *const models[] = {"" /* mixed */, "examples/models/ultraface-rfb-320/model.onnx",
