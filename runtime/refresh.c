@@ -29,29 +29,41 @@ int weft_refresh(struct weft_execution *e, size_t i)
     return WEFT_OK;
 }
 
+enum { PARTS = WEFT_STEP_PACK_PARTS, PART_BYTES = 256 << 10 /* some tens of microseconds */ };
+
 struct packing {
     struct weft_execution *execution;
-    _Atomic uint32_t next;  /* of the plan's static packs: those before it are made, being made, or not stale */
+    _Atomic uint32_t next;  /* PARTS for each static pack of the plan: those before it are made, being made, or not
+                             * there to be made */
 };
 
-/* One pack after the other by whoever is free; what is packed is mostly many matrices of about the same size. */
+/* Large packs are cut: a model may have one that is as large as all others together. */
+static uint32_t parts_of(const struct weft_static_pack *pack)
+{
+    const size_t parts = 1 + pack->how.bytes / PART_BYTES;
+    return parts < PARTS ? (uint32_t)parts : PARTS;
+}
+
+/* One part after the other by whoever is free. */
 static void write_packs(void *arg, int worker, int workers)
 {
     struct packing *const packing = arg;
     struct weft_execution *const e = packing->execution;
     uint32_t i;
-    while ((i = atomic_fetch_add(&packing->next, 1)) < e->plan->static_packs) {
-        const struct weft_static_pack *const pack = &e->plan->static_pack[i];
-        if (e->stale[pack->input])
-            pack->kind->write_pack(&pack->how, e->packed[i].data,
-                                   (const weft_loose_f32 *)e->base[pack->storage] + pack->offset, NULL);
+    while ((i = atomic_fetch_add(&packing->next, 1)) < e->plan->static_packs * PARTS) {
+        const struct weft_static_pack *const pack = &e->plan->static_pack[i / PARTS];
+        const uint32_t part = i % PARTS, parts = parts_of(pack);
+        if (e->stale[pack->input] && part < parts)
+            pack->kind->write_pack_part(&pack->how, e->packed[i / PARTS].data,
+                                        (const weft_loose_f32 *)e->base[pack->storage] + pack->offset, (int)part,
+                                        (int)parts);
     }
 }
 
 int weft_refresh_packs(struct weft_execution *e)
 {
     const struct weft_plan *plan = e->plan;
-    uint32_t stale = 0;
+    uint32_t stale = 0, parts = 0;
     for (uint32_t i = 0; i < plan->static_packs; i++) {
         const struct weft_static_pack *const pack = &plan->static_pack[i];
         const weft_val input = plan->graph->param[pack->input];
@@ -59,9 +71,10 @@ int weft_refresh_packs(struct weft_execution *e)
             return weft_execution_fail(e, WEFT_ERR_NOMEM, "out of memory for packs of input %u '%s' (%zu bytes)",
                                        pack->input, weft_execution_name(e, input, (char[16]){0}), pack->how.bytes);
         stale += e->stale[pack->input];
+        parts += e->stale[pack->input] ? parts_of(pack) : 0;
     }
     struct packing packing = {.execution = e};
-    const int most = weft_gang_size(plan->context), workers = (uint32_t)most < stale ? most : (int)stale;
+    const int most = weft_gang_size(plan->context), workers = (uint32_t)most < parts ? most : (int)parts;
     if (stale > 0)
         weft_gang_run(plan->context, workers, write_packs, &packing);
     e->static_packs += stale;

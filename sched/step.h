@@ -138,6 +138,8 @@ struct weft_call {
 
 /* --- packing of operand 1 ----------------------------------------------------------------------------------------- */
 
+enum { WEFT_STEP_PACK_PARTS = WEFT_CONV_PACK_PARTS };
+
 /* How constant or static weights are to be packed. */
 struct weft_step_pack {
     union {
@@ -237,6 +239,9 @@ struct weft_step_kind {
     /* Packs the weights, which begin at `data`. On the way it gives back pages of a mapped `source`, if any. */
     void (*write_pack)(const struct weft_step_pack *how, float *to, const weft_loose_f32 *data,
                        const struct weft_constant *source);
+    /* A part of that, of at most WEFT_STEP_PACK_PARTS, which may be packed at the same time. */
+    void (*write_pack_part)(const struct weft_step_pack *how, float *to, const weft_loose_f32 *data, int part,
+                            int parts);
 };
 
 static inline bool weft_step_has(const struct weft_step *step, enum weft_step_trait trait)

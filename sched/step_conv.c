@@ -400,6 +400,12 @@ static bool same_conv_pack(const struct weft_step_pack *a, const struct weft_ste
     return same;
 }
 
+static void write_conv_pack_part(const struct weft_step_pack *how, float *to, const weft_loose_f32 *data, int part,
+                                 int parts)
+{
+    weft_conv_pack_part(&how->conv, to, data, part, parts);
+}
+
 static void write_conv_pack(const struct weft_step_pack *how, float *to, const weft_loose_f32 *data,
                             const struct weft_constant *source)
 {
@@ -411,4 +417,4 @@ const struct weft_step_kind weft_step_conv = {
     .program = program_conv, .makes = makes_conv, .bind = bind_conv, .run = run_conv, .kernel = name_conv,
     .cpu = cpu_conv,
     .account = account_conv, .forms = forms_conv, .plan_pack = plan_conv_pack, .same_pack = same_conv_pack,
-    .write_pack = write_conv_pack};
+    .write_pack = write_conv_pack, .write_pack_part = write_conv_pack_part};

@@ -477,6 +477,12 @@ static bool same_gemm_pack(const struct weft_step_pack *a, const struct weft_ste
     return p->n == q->n && p->k == q->k && p->b_row == q->b_row && p->b_col == q->b_col && p->b_small == q->b_small;
 }
 
+static void write_gemm_pack_part(const struct weft_step_pack *how, float *to, const weft_loose_f32 *data, int part,
+                                 int parts)
+{
+    weft_gemm_pack_part(&how->gemm, to, data, part, parts);
+}
+
 static void write_gemm_pack(const struct weft_step_pack *how, float *to, const weft_loose_f32 *data,
                             const struct weft_constant *source)
 {
@@ -494,4 +500,5 @@ const struct weft_step_kind weft_step_gemm = {
     .name = "gemm", .traits = WEFT_STEP_STRIDED | WEFT_STEP_FINISHES, .bytes = bytes_gemm,
     .program = program_gemm, .makes = makes_gemm, .bind = bind_gemm, .run = run_gemm,
     .reads_first = first_of_gemm, .kernel = name_gemm, .cpu = cpu_gemm, .account = account_gemm, .forms = forms_gemm,
-    .plan_pack = plan_gemm_pack, .same_pack = same_gemm_pack, .write_pack = write_gemm_pack};
+    .plan_pack = plan_gemm_pack, .same_pack = same_gemm_pack, .write_pack = write_gemm_pack,
+    .write_pack_part = write_gemm_pack_part};

@@ -38,7 +38,7 @@ static void assert_right(struct weft_execution *e, const struct weft_graph *grap
     struct weft_tensor want = {0}, got;
     assert_int_equal(weft_evaluate(graph, in, weft_graph_params(graph), &want, 1), WEFT_OK);
     assert_int_equal(weft_output(e, 0, &got), WEFT_OK);
-    static float dense[FLOATS];
+    static float dense[2 * FLOATS];
     struct weft_tensor rows = want; /* where what lies by columns is copied to */
     rows.data = dense;
     assert_int_equal(weft_tensor_count(&got), weft_tensor_count(&want));
@@ -59,6 +59,33 @@ static void change(struct weft_tensor *t)
 }
 
 /* --- when packs are made ------------------------------------------------------------------------------------------ */
+
+/* Packs of a megabyte and more, which are cut into parts. Sums of eighths are exact. */
+static void large_packs_are_cut(void **state)
+{
+    enum { SIDE = 512, CHANNELS = 192, PIXELS = 36, MOST = SIDE * SIDE + CHANNELS * CHANNELS * 9 };
+    static const char *const texts[] = {
+        "graph @p(%x: f32[8,512], %w: static f32[512,512]) {\n  %y: f32[8,512] = matmul %x, %w\n  return %y\n}\n",
+        "graph @c(%x: f32[1,192,6,6], %w: static f32[192,192,3,3]) {\n"
+        "  %y: f32[1,192,6,6] = conv %x, %w pad=[1 1 1 1]\n  return %y\n}\n",
+        "graph @s(%x: f32[1,192,6,6], %w: static f32[192,192,3,3]) {\n"
+        "  %y: f32[1,192,3,3] = conv %x, %w pad=[1 1 1 1] stride=[2 2]\n  return %y\n}\n"};
+    static float x[CHANNELS * PIXELS], w[MOST];
+    for (int t = 0; t < 3; t++) {
+        struct scene s = open_scene(texts[t], 0);
+        const struct weft_tensor in[] = {
+            t == 0 ? tensor_of(x, 2, (const int64_t[]){ROWS, SIDE})
+                   : tensor_of(x, 4, (const int64_t[]){1, CHANNELS, 6, 6}),
+            t == 0 ? tensor_of(w, 2, (const int64_t[]){SIDE, SIDE})
+                   : tensor_of(w, 4, (const int64_t[]){CHANNELS, CHANNELS, 3, 3})};
+        bind_inputs(s.execution, s.plan->graph, in, "bind");
+        run(s.execution);
+        assert_packs(s.execution, 1);
+        assert_true(statistics_of(s.execution).static_bytes > 2 * (256 << 10)); /* three parts at least */
+        assert_right(s.execution, s.graph, in);
+        close_scene(&s);
+    }
+}
 
 static void packs_are_made_once(void **state)
 {
@@ -392,6 +419,7 @@ static void static_parameters_are_built(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(large_packs_are_cut),
         cmocka_unit_test(packs_are_made_once),
         cmocka_unit_test(binding_refreshes),
         cmocka_unit_test(executions_pack_for_themselves),
