@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_gemm.c: matrix products of f32. Constant weights are packed once, when the plan is made; beside a pack is its
  * packing, which is all that the kernels' prepare says about the order in which loops read one. Where other sizes lead
- * to loops that want another packing, the weights are read as they are. What a descriptor is filled from and which of
- * that may differ from size to size stand side by side here. */
+ * to loops that want another packing, the weights are read as they are. */
 #include "kernels/gemm/gemm_bands.h"
 #include "sched/alias.h"
 #include "sched/prologue.h"
@@ -444,9 +443,6 @@ static const char *name_gemm(const void *descriptor, const struct weft_step *ste
     return weft_gemm_name(&((const struct gemm_step *)descriptor)->gemm);
 }
 
-/* So much of a matrix is packed at a time: what its file takes in memory meanwhile is given back behind. */
-#define PACK_BYTES ((size_t)8 << 20)
-
 /* Weights of f32 that are all numbers of a smaller type, as those of a 16-bit model are behind casts, and those of a
  * quantised one before they are scaled, are packed as such if few rows are multiplied. */
 static bool plan_gemm_pack(const struct weft_bind *bind, struct weft_step_pack *ret)
@@ -477,15 +473,16 @@ static bool same_gemm_pack(const struct weft_step_pack *a, const struct weft_ste
     return p->n == q->n && p->k == q->k && p->b_row == q->b_row && p->b_col == q->b_col && p->b_small == q->b_small;
 }
 
-static void write_gemm_pack_part(const struct weft_step_pack *how, float *to, const weft_loose_f32 *data, int part,
-                                 int parts)
+static void pack_part(const struct weft_step_pack *how, float *to, const weft_loose_f32 *data, int part, int parts)
 {
     weft_gemm_pack_part(&how->gemm, to, data, part, parts);
 }
 
-static void write_gemm_pack(const struct weft_step_pack *how, float *to, const weft_loose_f32 *data,
-                            const struct weft_constant *source)
+/* Piece by piece: what the file of one takes in memory meanwhile is given back behind it. */
+static void write_pack(const struct weft_step_pack *how, float *to, const weft_loose_f32 *data,
+                       const struct weft_constant *source)
 {
+    enum { PACK_BYTES = 8 << 20 };
     const struct weft_gemm *g = &how->gemm;
     const int parts = 1 + (int)(how->bytes / PACK_BYTES);
     const size_t piece = (size_t)(g->n * g->k) * sizeof(float) / (size_t)parts;
@@ -500,5 +497,4 @@ const struct weft_step_kind weft_step_gemm = {
     .name = "gemm", .traits = WEFT_STEP_STRIDED | WEFT_STEP_FINISHES, .bytes = bytes_gemm,
     .program = program_gemm, .makes = makes_gemm, .bind = bind_gemm, .run = run_gemm,
     .reads_first = first_of_gemm, .kernel = name_gemm, .cpu = cpu_gemm, .account = account_gemm, .forms = forms_gemm,
-    .plan_pack = plan_gemm_pack, .same_pack = same_gemm_pack, .write_pack = write_gemm_pack,
-    .write_pack_part = write_gemm_pack_part};
+    .plan_pack = plan_gemm_pack, .same_pack = same_gemm_pack, .write_pack = write_pack, .write_pack_part = pack_part};
