@@ -173,7 +173,7 @@ static void copy_box(const struct plan *p, const struct image *from, int64_t row
 /* --- a band of a block -------------------------------------------------------------------------------------------- */
 
 struct block {
-    int64_t first_c, c, first_o, o; /* channels of x, panels and lanes of dy: `o` lanes */
+    int64_t first_c, c, first_o, o; /* channels of x, and of dy, within the group */
     int64_t begin[3], extent[3];    /* of the band: images, rows and columns of tiles */
     float *v, *w, *m, *copy;
 };
