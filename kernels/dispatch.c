@@ -28,6 +28,8 @@ static const struct weft_kernel_info kernels[] = {
 
 #define GRAD_WEIGHT(level, cpu) {"grad_weight", "weft_grad_weight_f32__" #level, cpu},
 #include "kernels/grad_weight/grad_weight.def"
+#define GRAD_WEIGHT(level, cpu) {"grad_weight", "weft_grad_weight_f32_winograd__" #level, cpu},
+#include "kernels/grad_weight/grad_weight.def"
 
 #define PLACES(id) {"places", "weft_" #id "__ref", 0},
 #include "kernels/places/places.def"

@@ -427,14 +427,19 @@ struct weft_grad_weight {
     int64_t images, groups, c, o; /* channels of x and of dy in a group */
     int64_t in[3], out[3], taps[3], stride[3], dilation[3], pad[3];
     int64_t x_stride[5], dy_stride[5], dw_stride[5];
+    bool winograd_permitted; /* which may make NaN of Inf (grad_weight/grad_winograd.h) */
+    bool winograd;           /* set by prepare: is it used? By sizes alone. */
     int64_t units;           /* set by prepare: of work that a part does at once */
+    int64_t c_blocks, o_blocks; /* set by prepare, with Winograd's transform: pieces of a group's channels */
     int32_t parts;           /* set by prepare */
     size_t scratch;          /* set by prepare: bytes each part needs */
+    size_t shared;           /* set by prepare: bytes that all parts share, or 0 */
 };
 void weft_grad_weight_prepare(struct weft_grad_weight *grad, int workers);
+/* `shared` is zero in its first 64 bytes before the first part runs, and after the last. */
 void weft_grad_weight_run(const struct weft_grad_weight *grad, float *dw, const float *x, const float *dy,
-                          void *scratch, int part, int parts);
-/* Multiply-adds, those of lanes without a result included. */
+                          void *scratch, void *shared, int part, int parts);
+/* Multiply-adds, those of lanes without a result included; or those in whose time Winograd's transform does it. */
 double weft_grad_weight_products(const struct weft_grad_weight *grad);
 const char *weft_grad_weight_name(const struct weft_grad_weight *grad);
 uint32_t weft_grad_weight_cpu(const struct weft_grad_weight *grad);

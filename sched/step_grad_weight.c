@@ -9,7 +9,8 @@ static void bind_grad_weight(struct weft_bind *bind, void *descriptor)
     struct weft_grad_weight *const s = descriptor;
     *s = (struct weft_grad_weight){.cpu = weft_bind_cpu(bind), .images = x->extent[0],
                                    .groups = weft_attr_int(bind->graph, bind->step->node, WEFT_ATTR_groups),
-                                   .c = dw->extent[1]};
+                                   .c = dw->extent[1],
+                                   .winograd_permitted = bind->target->arithmetic != WEFT_CONV_CHAIN};
     s->o = dy->extent[1] / s->groups;
     for (int i = 0; i < 2; i++) {
         s->x_stride[i] = x->stride[i];
@@ -34,11 +35,13 @@ static void bind_grad_weight(struct weft_bind *bind, void *descriptor)
     weft_grad_weight_prepare(s, bind->workers);
     bind->parts = s->parts;
     bind->scratch = s->scratch;
+    bind->shared = s->shared;
 }
 
 static void run_grad_weight(const void *descriptor, struct weft_call *call)
 {
-    weft_grad_weight_run(descriptor, call->out, call->in[0], call->in[1], call->scratch, call->part, call->parts);
+    weft_grad_weight_run(descriptor, call->out, call->in[0], call->in[1], call->scratch, call->shared, call->part,
+                         call->parts);
 }
 
 static uint32_t cpu_grad_weight(const void *descriptor) { return weft_grad_weight_cpu(descriptor); }
@@ -50,7 +53,8 @@ static const char *name_grad_weight(const void *descriptor, const struct weft_st
 
 static void account_grad_weight(const struct weft_bind *bind, const void *descriptor, struct weft_account *ret)
 {
-    *ret = (struct weft_account){.signature = {.arithmetic = WEFT_ARITHMETIC_CHAIN},
+    const struct weft_grad_weight *const s = descriptor;
+    *ret = (struct weft_account){.signature = {.arithmetic = WEFT_ARITHMETIC_CHAIN, .winograd = s->winograd ? 3 : 0},
                                  .count = weft_grad_weight_products(descriptor),
                                  .price = WEFT_PRICE_conv_direct_first};
 }

@@ -49,8 +49,9 @@ struct weft_compile_options {
 };
 #define WEFT_COMPILE_NO_PASSES 1u   /* plan the graph as it is, without passes */
 #define WEFT_COMPILE_REFERENCE 2u   /* run every node in the reference evaluator: slow, for comparison */
-#define WEFT_COMPILE_NO_WINOGRAD 4u /* compute 3x3 convolutions directly, up to two times slower. The default,
-                                       Winograd's F(2x2,3x3), may give NaN where the direct sum is infinite */
+#define WEFT_COMPILE_NO_WINOGRAD 4u /* compute 3x3 convolutions, and gradients of their weights, directly, up to two
+                                       times slower. The default, Winograd's F(2x2,3x3) and F(3x3,2x2), may give NaN
+                                       where the direct sum is infinite */
 #define WEFT_COMPILE_SHARE_RESULTS 8u /* do not copy a result that is a view of an input, of another result or of an
                                          intermediate value, if its layout fits the result's ({?}: any). weft_output
                                          then returns that memory, which changes with its owner or with the next run;

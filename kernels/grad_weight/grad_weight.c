@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* grad_weight.c: bands, tiles and parts of the gradient of a convolution's weights, and what is gathered for them. */
-#include "kernels/grad_weight/grad_weight.h"
+#include "kernels/grad_weight/grad_winograd.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/walk.h"
 
@@ -11,7 +11,7 @@ static const struct weft_grad_weight_level *const levels[] = {
 #include "kernels/grad_weight/grad_weight.def"
 };
 
-static const struct weft_grad_weight_level *best_level(uint32_t cpu)
+const struct weft_grad_weight_level *weft_grad_weight_level_of(uint32_t cpu)
 {
     const struct weft_grad_weight_level *best = levels[0];
     for (size_t i = 1; i < sizeof levels / sizeof levels[0]; i++)
@@ -20,9 +20,13 @@ static const struct weft_grad_weight_level *best_level(uint32_t cpu)
     return best;
 }
 
-const char *weft_grad_weight_name(const struct weft_grad_weight *g) { return best_level(g->cpu)->name; }
+const char *weft_grad_weight_name(const struct weft_grad_weight *g)
+{
+    const struct weft_grad_weight_level *const level = weft_grad_weight_level_of(g->cpu);
+    return g->winograd ? level->winograd_name : level->name;
+}
 
-uint32_t weft_grad_weight_cpu(const struct weft_grad_weight *g) { return best_level(g->cpu)->cpu; }
+uint32_t weft_grad_weight_cpu(const struct weft_grad_weight *g) { return weft_grad_weight_level_of(g->cpu)->cpu; }
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -78,7 +82,8 @@ static bool has_own(const struct weft_grad_weight *g, int64_t columns)
 
 static struct cut cut_of(const struct weft_grad_weight *g)
 {
-    struct cut c = {.level = best_level(g->cpu), .band = weft_grad_weight_band(g), .rows = g->c * volume(g->taps)};
+    struct cut c = {.level = weft_grad_weight_level_of(g->cpu), .band = weft_grad_weight_band(g),
+                    .rows = g->c * volume(g->taps)};
     const int64_t columns = c.level->columns;
     c.own = has_own(g, columns);
     c.in_place = !c.own && !reads_padding(g) && (g->x_stride[4] == 1 || g->x_stride[1] == 1);
@@ -103,6 +108,8 @@ static int64_t aligned(int64_t floats) { return (floats + 15) / 16 * 16; }
 
 double weft_grad_weight_products(const struct weft_grad_weight *g)
 {
+    if (g->winograd)
+        return weft_grad_winograd_products(g);
     const struct cut c = cut_of(g);
     return (double)(c.turns * c.panels * c.level->columns) * (double)c.rows * (double)g->images *
            (double)volume(g->out);
@@ -111,6 +118,12 @@ double weft_grad_weight_products(const struct weft_grad_weight *g)
 void weft_grad_weight_prepare(struct weft_grad_weight *g, int workers)
 {
     enum { PRODUCTS = 8 }; /* in the time of moving a byte */
+    g->winograd = weft_grad_winograd_pays(g);
+    g->shared = 0;
+    if (g->winograd) {
+        weft_grad_winograd_prepare(g, workers);
+        return;
+    }
     const struct cut c = cut_of(g);
     const int32_t most = weft_parts_for((int64_t)(weft_grad_weight_products(g) / PRODUCTS), workers);
     g->parts = c.units < 1 ? 1 : c.units < most ? (int32_t)c.units : most;
@@ -347,8 +360,12 @@ static void run_units(struct run *r, float *dw, int64_t begin, int64_t end)
 }
 
 void weft_grad_weight_run(const struct weft_grad_weight *g, float *dw, const float *x, const float *dy, void *scratch,
-                          int part, int parts)
+                          void *shared, int part, int parts)
 {
+    if (g->winograd) {
+        weft_grad_winograd_run(g, dw, x, dy, scratch, shared, part, parts);
+        return;
+    }
     const struct cut c = cut_of(g);
     struct run r = {.g = g, .cut = &c, .mover = weft_gemm_find(g->cpu), .x = x, .dy = dy, .x_copy = scratch};
     r.dy_copy = r.x_copy + aligned(c.x_floats);

@@ -41,13 +41,28 @@ struct weft_grad_walk {
 typedef void weft_grad_tile_fn(const struct weft_grad_walk *walk, const float *x, const int64_t *at, const float *dy,
                                float *sum, bool more);
 
+/* The transforms of grad_winograd.h. Of a row of tiles, for `lanes` channels side by side, which are whole vectors:
+ * to[point · to_point + tile · to_tile + lane], where row r and column p that the tiles see are at from[r · from_row +
+ * p · from_column + lane]. */
+typedef void weft_grad_transform_fn(const float *from, int64_t from_row, int64_t from_column, float *to,
+                                    int64_t to_point, int64_t to_tile, int64_t tiles, int64_t lanes);
+/* Back: of `rows` rows of M, at from[point · from_point + row · columns + lane], the nine taps, to[(row · 9 + tap) ·
+ * columns + lane]. */
+typedef void weft_grad_taps_fn(const float *from, int64_t from_point, float *to, int64_t rows);
+
 struct weft_grad_weight_level {
-    const char *name;
+    const char *name, *winograd_name;
     uint32_t cpu;
     int rows, columns;
     weft_grad_tile_fn *const *tile[2]; /* by whether lanes have factors of their own; by rows - 1 */
+    weft_grad_transform_fn *transform_x, *transform_dy;
+    weft_grad_taps_fn *taps;
 };
-#define GRAD_WEIGHT(level, cpu) extern const struct weft_grad_weight_level weft_grad_weight_level__##level;
+const struct weft_grad_weight_level *weft_grad_weight_level_of(uint32_t cpu); /* the best */
+#define GRAD_WEIGHT(level, cpu)                                                                                        \
+    extern const struct weft_grad_weight_level weft_grad_weight_level__##level;                                        \
+    weft_grad_transform_fn weft_grad_transform_x__##level, weft_grad_transform_dy__##level;                            \
+    weft_grad_taps_fn weft_grad_taps__##level;
 #include "kernels/grad_weight/grad_weight.def"
 
 #endif

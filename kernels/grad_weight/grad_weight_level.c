@@ -81,5 +81,7 @@ TILE(12)
 static weft_grad_tile_fn *const with_shared[] = {TILES(shared)}, *const with_own[] = {TILES(own)};
 
 const struct weft_grad_weight_level LEVEL(weft_grad_weight_level) = {
-    .name = "weft_grad_weight_f32" LEVEL_TEXT, .cpu = LEVEL_CPU, .rows = ROWS, .columns = COLUMNS,
-    .tile = {with_shared, with_own}};
+    .name = "weft_grad_weight_f32" LEVEL_TEXT, .winograd_name = "weft_grad_weight_f32_winograd" LEVEL_TEXT,
+    .cpu = LEVEL_CPU, .rows = ROWS, .columns = COLUMNS, .tile = {with_shared, with_own},
+    .transform_x = LEVEL(weft_grad_transform_x), .transform_dy = LEVEL(weft_grad_transform_dy),
+    .taps = LEVEL(weft_grad_taps)};

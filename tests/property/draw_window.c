@@ -223,20 +223,21 @@ void weft_draw_conv_grad_weight(struct weft_maker *m, int op)
 {
     const int rank = 3 + (int)weft_draw(m, 3);
     const unsigned spatial = (unsigned)rank - 2;
-    const int64_t groups = weft_draw(m, 3) == 2 ? 1 + weft_draw(m, 18) : 1;
+    const bool many = rank == 4 && m->most_elements > 10000; /* channels: for Winograd's transform */
+    const int64_t groups = !many && weft_draw(m, 3) == 2 ? 1 + weft_draw(m, 18) : 1;
     struct weft_attr attr[WEFT_MOST_ATTRS];
     const unsigned attrs = 5;
-    attr[0] = list_of(m, WEFT_ATTR_kernel, spatial, 1, 3);
-    attr[1] = list_of(m, WEFT_ATTR_stride, spatial, 1, 3);
+    attr[0] = list_of(m, WEFT_ATTR_kernel, spatial, many ? 3 : 1, many ? 1 : 3);
+    attr[1] = list_of(m, WEFT_ATTR_stride, spatial, 1, many ? 1 : 3);
     attr[2] = list_of(m, WEFT_ATTR_pad, 2 * spatial, 0, 3);
-    attr[3] = list_of(m, WEFT_ATTR_dilation, spatial, 1, 2);
+    attr[3] = list_of(m, WEFT_ATTR_dilation, spatial, 1, many ? 1 : 2);
     attr[4] = weft_attr_of_int(WEFT_ATTR_groups, groups);
-    int64_t x[5] = {1 + weft_draw(m, 3), groups * (1 + weft_draw(m, 3))};
-    int64_t dy[5] = {x[0], groups * (1 + weft_draw(m, groups > 1 ? 2 : 20))};
+    int64_t x[5] = {1 + weft_draw(m, 3), groups * (1 + weft_draw(m, 3) + (many ? 40 : 0))};
+    int64_t dy[5] = {x[0], groups * (1 + weft_draw(m, groups > 1 ? 2 : many ? 10 : 20) + (many ? 40 : 0))};
     for (unsigned i = 0; i < spatial; i++) {
         const int64_t reach = weft_dim_value(attr[3].integers[i]) * (weft_dim_value(attr[0].integers[i]) - 1) + 1;
         const int64_t pad = weft_dim_value(attr[2].integers[i]) + weft_dim_value(attr[2].integers[spatial + i]);
-        x[2 + i] = (reach > pad ? reach - pad : 1) + weft_draw(m, rank == 3 ? 20 : 6);
+        x[2 + i] = (reach > pad ? reach - pad : 1) + (many ? 8 + weft_draw(m, 8) : weft_draw(m, rank == 3 ? 20 : 6));
         dy[2 + i] = (x[2 + i] + pad - reach) / weft_dim_value(attr[1].integers[i]) + 1;
     }
     const int dtype = weft_draw_dtype(m, WEFT_DRAW_REAL);

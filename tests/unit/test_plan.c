@@ -286,6 +286,37 @@ static void winograd_is_forbidden_or_widened(void **state)
     }
 }
 
+/* The same of the gradient of weights: one infinity reaches the taps of its channel. */
+static void winograd_of_gradients_is_forbidden(void **state)
+{
+    enum { COUNT = 32 * 16 * 16 };
+    static float x[COUNT], d[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        x[i] = (float)(i % 5 - 2), d[i] = (float)(i % 3 + 1);
+    for (int forbidden = 0; forbidden < 2; forbidden++) {
+        struct scene c = open_scene("graph @c(%x: f32[1,32,16,16], %d: f32[1,32,16,16]) {\n"
+                                    "  %y: f32[32,32,3,3] = conv_grad_weight %x, %d kernel=[3 3] pad=[1 1 1 1]\n"
+                                    "  return %y\n}\n",
+                                    forbidden ? WEFT_COMPILE_NO_WINOGRAD : 0);
+        const struct weft_tensor in[] = {dense(x, WEFT_F32, 4, 1, 32, 16, 16), dense(d, WEFT_F32, 4, 1, 32, 16, 16)};
+        struct weft_tensor y;
+        int nans = 0, odd = 0;
+        bind(&c, 0, in[0]), bind(&c, 1, in[1]);
+        x[5 * 16 + 5] = 2; /* of small integers all sums are exact */
+        run_and_compare(&c, in, 2, sizeof(float) * 32 * 32 * 9);
+        x[5 * 16 + 5] = INFINITY;
+        assert_int_equal(weft_run(c.execution), WEFT_OK);
+        assert_int_equal(weft_output(c.execution, 0, &y), WEFT_OK);
+        for (int i = 0; i < 32 * 32 * 9; i++) {
+            nans += isnan(((float *)y.data)[i]) != 0;
+            odd += isfinite(((float *)y.data)[i]) == 0;
+        }
+        assert_int_equal(nans > 0, !forbidden);
+        assert_int_equal(odd, 32 * 9);
+        close_scene(&c);
+    }
+}
+
 /* What no plan can do is an error that names the value, and says which of the reasons it is. */
 static void layouts_that_cannot_be_kept_are_refused(void **state)
 {
@@ -390,6 +421,7 @@ int main(void)
         cmocka_unit_test(unbound_outputs_are_left_alone),
         cmocka_unit_test(overlaps_are_refused),
         cmocka_unit_test(winograd_is_forbidden_or_widened),
+        cmocka_unit_test(winograd_of_gradients_is_forbidden),
         cmocka_unit_test(flags_that_cannot_be_obeyed_are_refused),
         cmocka_unit_test(layouts_that_cannot_be_kept_are_refused),
         cmocka_unit_test(sizes_are_checked_before_a_run),
