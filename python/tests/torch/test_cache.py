@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -220,6 +221,19 @@ def test_a_relative_folder_is_that_of_the_call(tmp_path, monkeypatch):
         contexts.append(Cache.of("plans", 1).context)
         assert (tmp_path / name / "plans").is_dir()
     assert contexts[0] is not contexts[1]
+
+
+def test_a_folder_that_cannot_be_made_is_told_once(tmp_path):
+    from weft.torch.cache import Cache
+
+    (tmp_path / "file").write_text("")
+    folder = str(tmp_path / "file" / "plans")
+    with pytest.warns(UserWarning, match="plans are not kept in .*file/plans: "):
+        cache = Cache.of(folder, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Cache.of(folder, 1).why == cache.why != ""
+    assert cache.folder is None
 
 
 @pytest.mark.parametrize("value", [3, None])

@@ -2,13 +2,15 @@
 """Plans on disk: a later process with an equal graph, weights and machine neither plans nor packs weights again.
 
 weft keeps them itself (WEFT_COMPILE_STORE, include/weft/plan.h); here is decided in which folder. What is wrong with
-the folder is no error: plans are then made anew in each process, and the report says why.
+the folder is no error: plans are then made anew in each process, and the report says why; of a folder that the user
+named, so does a warning.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+import warnings
 
 import torch
 
@@ -52,9 +54,11 @@ class Cache:
                        os.environ.get("WEFT_PLANS") is None else "not wanted")
         folder = os.path.abspath(folder)
         with _lock:
-            if (threads, folder) not in _contexts:
+            if new := (threads, folder) not in _contexts:
                 _contexts[threads, folder] = _open(threads, folder)
             context, why = _contexts[threads, folder]
+        if new and why and isinstance(wanted, str):
+            warnings.warn(f"backend weft: plans are not kept in {folder}: {why}", stacklevel=2)
         return cls(context, None if why else folder, why)
 
     def compile(self, graph: Graph) -> tuple[Plan, str]:
