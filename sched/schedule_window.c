@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedule_window.c: pools and their gradient, resizes and grid_sample. Kernels of all but the gradient know two orders:
- * row-major and channels-last. The kernel itself decides by more than is looked at here, when sizes are known; what
- * matters for layouts is which order is faster, and by how much beside a conversion.
+/* schedule_window.c: pools and their gradient, resizes and grid_sample. The gradient apart, their kernels know two
+ * orders: row-major and channels-last. The kernel itself decides by more than is looked at here, when sizes are known;
+ * what matters for layouts is which order is faster, and by how much beside a conversion.
  *
  *   %p = max_pool %y      taps of p · rate, by whether its rows fill a vector
  *   %r = resize %y        results · rate, and what each run of them takes besides */

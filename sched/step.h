@@ -280,7 +280,7 @@ double weft_step_conv_products(const struct weft_conv *conv, enum weft_price *re
 void weft_step_fill_reduce(const struct weft_bind *bind, struct weft_reduce *ret);
 double weft_step_reduce_lines(const struct weft_reduce *reduce, double elements, double results);
 double weft_step_sampled(double elements, int64_t channels, bool by_pixel);
-enum { WEFT_STEP_TAP_WITH_PLACE = 3 }; /* a tap of a max_pool_index takes the time of so many */
+enum { WEFT_STEP_TAP_WITH_PLACE = 2 }; /* a tap of a max_pool_index takes the time of so many */
 double weft_step_pool_taps(int rank, const int64_t *extent, const int64_t *kernel, bool last, uint32_t cpu,
                            enum weft_price *ret_price);
 
