@@ -198,6 +198,19 @@ void weft_index_pool(struct weft_indexing *r)
         weft_index_is(r, i, i);
 }
 
+/* A place may be any of its plane. */
+void weft_index_max_pool_grad(struct weft_indexing *r)
+{
+    const struct weft_type *dy = weft_index_type(r, 0);
+    const bool operand = r->pin && !r->pin->result;
+    weft_space_add_result(r);
+    for (int i = 0; i < dy->rank; i++) {
+        const int axis = i < 2 ? i : weft_space_add(r, dy->extent[i], WEFT_AXIS_REDUCED);
+        if (operand)
+            weft_index_is(r, i, axis);
+    }
+}
+
 /* Of windows over the result, as for a convolution; their number along a spatial axis. */
 static weft_dim windows_of(const struct weft_indexing *r, int i)
 {

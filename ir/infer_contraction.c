@@ -137,6 +137,7 @@ bool weft_infer_pool(struct weft_infer *infer)
         !weft_infer_int(infer, WEFT_ATTR_ceil, 0, 1, &round_up) ||
         (mean && !weft_infer_int(infer, WEFT_ATTR_count_pad, 0, 1, &other)) ||
         (index && !weft_infer_int(infer, WEFT_ATTR_column_major, 0, 1, &other)) ||
+        (index && !weft_infer_int(infer, WEFT_ATTR_in_plane, 0, 1, &other)) ||
         (norm && !weft_infer_int(infer, WEFT_ATTR_order, 1, INT32_MAX, &other)))
         return false;
     if (x->rank < 3 || x->rank > 5)
@@ -145,8 +146,6 @@ bool weft_infer_pool(struct weft_infer *infer)
     if (!weft_infer_length(infer, WEFT_ATTR_kernel, spatial) || !weft_infer_window_lists(infer, spatial))
         return false;
     struct weft_type result = *x;
-    if (index)
-        result.dtype = WEFT_I64;
     for (unsigned i = 0; i < spatial; i++) {
         int64_t taps;
         if (!weft_infer_int_at(infer, WEFT_ATTR_kernel, i, 1, &taps) ||
@@ -154,5 +153,9 @@ bool weft_infer_pool(struct weft_infer *infer)
             return false;
     }
     infer->result[0] = result;
+    if (index) {
+        infer->result[1] = result;
+        infer->result[1].dtype = WEFT_I64;
+    }
     return true;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* infer_window.c: the relatives of convolution and pooling: transposed and deformed ones, regions, unpooling. */
+/* infer_window.c: the relatives of convolution and pooling: transposed and deformed ones, regions, unpooling,
+ * gradients of pooling. */
 #include "ir/infer.h"
 
 /* Does the operand have so many axes? */
@@ -165,7 +166,8 @@ bool weft_infer_regions(struct weft_infer *infer)
     return true;
 }
 
-bool weft_infer_unpool(struct weft_infer *infer)
+/* Integer places for each element of a numeric operand 0, whose dtype the result has. */
+static bool elements_with_places(struct weft_infer *infer)
 {
     const struct weft_type *x = weft_infer_type(infer, 0);
     if (!weft_infer_family(infer, 0, WEFT_FAMILY_NUMERIC) || !weft_infer_family(infer, 1, WEFT_FAMILY_INTEGER) ||
@@ -177,5 +179,22 @@ bool weft_infer_unpool(struct weft_infer *infer)
     if (infer->result[0].dtype != x->dtype)
         return weft_infer_fail(infer, "operand 0 is %s, but the result is %s", weft_infer_type_text(infer, x),
                                weft_infer_type_text(infer, &infer->result[0]));
+    return true;
+}
+
+bool weft_infer_unpool(struct weft_infer *infer) { return elements_with_places(infer); }
+
+bool weft_infer_max_pool_grad(struct weft_infer *infer)
+{
+    const struct weft_type *dy = weft_infer_type(infer, 0), *dx = &infer->result[0];
+    if (dy->rank < 3 || dy->rank > 5)
+        return weft_infer_fail(infer, "operand 0 is %s, but needs 1 to 3 spatial axes",
+                               weft_infer_type_text(infer, dy));
+    if (!elements_with_places(infer))
+        return false;
+    if (dx->rank != dy->rank || !weft_dim_same(dx->extent[0], dy->extent[0]) ||
+        !weft_dim_same(dx->extent[1], dy->extent[1]))
+        return weft_infer_fail(infer, "operand 0 is %s, but the result is %s: the first two axes are those of both",
+                               weft_infer_type_text(infer, dy), weft_infer_type_text(infer, dx));
     return true;
 }

@@ -44,6 +44,9 @@ static const struct weft_kernel_info kernels[] = {
 
 #define POOL(id, level, cpu) {"pool", "weft_pool_" #id "__" #level, cpu},
 #include "kernels/strip/pool.def"
+#define POOL_INDEX(id, level, cpu) {"pool", "weft_pool_index_" #id "__" #level, cpu},
+#include "kernels/strip/pool_index.def"
+    {"pool", "weft_pool_grad_f32__ref", 0},
 
 #define REDUCE(id, level, cpu) {"reduce", "weft_reduce_" #id "__" #level, cpu},
 #include "kernels/strip/reduce.def"

@@ -23,11 +23,14 @@ static void import_pool(struct onnx_op *op)
     else if (opcode == WEFT_OP_norm_pool)
         attrs[count++] = weft_attr_of_int(WEFT_ATTR_order, weft_onnx_int(op, "p", 2));
     const int64_t column_major = opcode == WEFT_OP_max_pool ? weft_onnx_int(op, "storage_order", 0) : 0;
-    op->output[0] = weft_onnx_make(op, opcode, 1, &x, count, attrs, NULL);
-    if (op->outputs < 2 || opcode != WEFT_OP_max_pool || !op->node->output.item[1].length)
+    if (op->outputs < 2 || opcode != WEFT_OP_max_pool || !op->node->output.item[1].length) {
+        op->output[0] = weft_onnx_make(op, opcode, 1, &x, count, attrs, NULL);
         return;
+    }
     attrs[count++] = weft_attr_of_int(WEFT_ATTR_column_major, column_major != 0);
-    op->output[1] = weft_onnx_make(op, WEFT_OP_max_pool_index, 1, &x, count, attrs, NULL);
+    op->output[0] = weft_onnx_make(op, WEFT_OP_max_pool_index, 1, &x, count, attrs, NULL);
+    if (!op->failed)
+        op->output[1] = weft_result(op->graph, weft_def(op->graph, op->output[0]), 1);
 }
 
 static void import_global_pool(struct onnx_op *op)

@@ -18,6 +18,7 @@
  *         longer carried but handed to each trip, and whoever reads its result reads what the loop was given.
  * top_k   One largest element whose value is not read is an arg_max.
  * attention_sums   Without a reader of the sums it is an attention.
+ * max_pool_index   Without a reader of the places it is a max_pool.
  *
  * A node cannot change its number of results, so a new one takes the place of the old one, with the same bodies. A body
  * that two nodes share stays as it is. One node is one rewrite; every bit of the results stays.
@@ -370,6 +371,26 @@ static bool drop_sums(struct weft_graph *g, weft_node n)
     return true;
 }
 
+static bool drop_places(struct weft_graph *g, weft_node n)
+{
+    const struct weft_node_info info = g->node[n.id];
+    const weft_val x = weft_operand(g, n, 0);
+    struct weft_attr attr[8];
+    unsigned attrs = 0;
+    if (!is_read(g, weft_result(g, n, 0)) || is_read(g, weft_result(g, n, 1)) ||
+        !weft_permit(g, "dead_results", weft_result(g, n, 0)))
+        return false;
+    for (unsigned i = 0; i < info.attrs; i++)
+        if (weft_attr_spec_find(WEFT_OP_max_pool, info.attr[i].key))
+            attr[attrs++] = info.attr[i];
+    struct weft_builder b = {g, n};
+    if (weft_value_of(g, weft_result(g, n, 0))->name)
+        weft_add_remark(g, "dead_results", weft_result(g, n, 0), "done", "nobody reads the places of maxima");
+    weft_substitute(g, weft_result(g, n, 0), weft_build(&b, WEFT_OP_max_pool, 1, &x, attrs, attr, NULL));
+    weft_erase_node(g, n);
+    return true;
+}
+
 bool weft_pass_dead_results(struct weft_graph *graph, const struct weft_target *target)
 {
     const uint32_t *mentions = count_bodies(graph);
@@ -383,6 +404,8 @@ bool weft_pass_dead_results(struct weft_graph *graph, const struct weft_target *
             changed |= choose_one(graph, n);
         else if (weft_opcode_of(graph, n) == WEFT_OP_attention_sums)
             changed |= drop_sums(graph, n);
+        else if (weft_opcode_of(graph, n) == WEFT_OP_max_pool_index)
+            changed |= drop_places(graph, n);
     }
     return changed;
 }

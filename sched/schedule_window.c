@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedule_window.c: pools, resizes and grid_sample, whose kernels know two orders: row-major and channels-last. The
- * kernel itself decides by more than is looked at here, when sizes are known; what matters for layouts is which order
- * is faster, and by how much beside a conversion.
+/* schedule_window.c: pools and their gradient, resizes and grid_sample. The gradient apart, their kernels know two
+ * orders: row-major and channels-last. The kernel itself decides by more than is looked at here, when sizes are known;
+ * what matters for layouts is which order is faster, and by how much beside a conversion.
  *
  *   %p = max_pool %y      taps of p · rate, by whether its rows fill a vector
  *   %r = resize %y        results · rate, and what each run of them takes besides */
@@ -59,7 +59,8 @@ static int64_t pool_ps(const struct weft_formats *f, weft_node n, bool last)
         kernel[i] = i < 2 ? 1 : weft_dim_hint(g->dims, weft_attr_at(g, n, WEFT_ATTR_kernel, (unsigned)(i - 2)));
     }
     const double taps = weft_step_pool_taps(type->rank, extent, kernel + 2, last, f->target->cpu, &price);
-    return weft_format_rate_ps(f, taps, price);
+    const bool places = weft_opcode_of(g, n) == WEFT_OP_max_pool_index;
+    return weft_format_rate_ps(f, places ? WEFT_STEP_TAP_WITH_PLACE * taps : taps, price);
 }
 
 /* The one kernel that blocks go through. */
@@ -71,6 +72,18 @@ static int64_t write_pool(const struct weft_formats *f, weft_node n, uint32_t la
 static int64_t read_pool(const struct weft_formats *f, struct weft_pin operand, uint32_t layout, uint32_t result)
 {
     return read_window(f, operand, layout, result, pool_ps);
+}
+
+static bool choose_pool_grad(const struct weft_scheduling *s, struct weft_step *step,
+                             const struct weft_step_kind *kind)
+{
+    const int places = weft_type_of(s->graph, weft_operand(s->graph, step->node, 1))->dtype;
+    if (weft_type_of(s->graph, weft_operand(s->graph, step->node, 0))->dtype != WEFT_F32)
+        return weft_schedule_refuse(step, "its kernel adds f32 only");
+    if (places != WEFT_I64 && places != WEFT_I32)
+        return weft_schedule_refuse(step, "its kernel reads places of i64 and i32 only");
+    step->kind = kind;
+    return true;
 }
 
 /* --- resizes ------------------------------------------------------------------------------------------------------ */
@@ -181,6 +194,7 @@ static int64_t read_sample(const struct weft_formats *f, struct weft_pin operand
 
 const struct weft_scheduler weft_scheduler_pool = {
     .name = "pool", .choose = choose_pool, .write_ps = write_pool, .read_ps = read_pool};
+const struct weft_scheduler weft_scheduler_pool_grad = {.name = "pool_grad", .choose = choose_pool_grad};
 const struct weft_scheduler weft_scheduler_resize = {
     .name = "resize", .choose = choose_resize, .write_ps = write_resize, .read_ps = read_resize};
 const struct weft_scheduler weft_scheduler_sample = {

@@ -285,9 +285,12 @@ double weft_step_conv_products(const struct weft_conv *conv, enum weft_price *re
 void weft_step_fill_reduce(const struct weft_bind *bind, struct weft_reduce *ret);
 double weft_step_reduce_lines(const struct weft_reduce *reduce, double elements, double results);
 double weft_step_sampled(double elements, int64_t channels, bool by_pixel);
+enum { WEFT_STEP_TAP_WITH_PLACE = 2 }; /* a tap of a max_pool_index takes the time of so many */
 double weft_step_pool_taps(int rank, const int64_t *extent, const int64_t *kernel, bool last, uint32_t cpu,
                            enum weft_price *ret_price);
 
+/* step_pool.c: windows over operand 0, with a result that lies so; all of the descriptor but what prepare fills in. */
+void weft_step_read_pool(const struct weft_bind *bind, const struct weft_tensor *out, struct weft_pool *ret);
 /* step_along.c: what the kernel of a scan, sort or search along an axis is told. */
 enum weft_along_op weft_step_along_op(int opcode);
 /* Which of the words that an attribute may be it is: kernels have enumerations in that order. */

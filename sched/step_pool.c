@@ -14,23 +14,23 @@ struct pool_step {
 
 enum { LINE = 64, NEAR_SHARE = 8, FAR_SHARE = 2 }; /* of caches, what bands may fill: there are other arrays, too */
 
-static void fill_pool(const struct weft_bind *bind, struct weft_pool *pool)
+void weft_step_read_pool(const struct weft_bind *bind, const struct weft_tensor *out, struct weft_pool *pool)
 {
     const struct weft_graph *g = bind->graph;
     const weft_node n = bind->step->node;
-    const struct weft_tensor in = weft_bind_tensor(bind, weft_operand(g, n, 0)), out = weft_epilogue_result(bind);
+    const struct weft_tensor in = weft_bind_tensor(bind, weft_operand(g, n, 0));
     const bool mean = weft_opcode_of(g, n) == WEFT_OP_mean_pool;
     const int spatial = in.rank - 2;
     *pool = (struct weft_pool){.mean = mean, .count_pad = mean && weft_attr_int(g, n, WEFT_ATTR_count_pad),
                                .cpu = weft_bind_cpu(bind), .spatial = spatial, .n = in.extent[0], .c = in.extent[1]};
     for (int i = 0; i < spatial + 2; i++) {
         pool->in_stride[i] = in.stride[i];
-        pool->out_stride[i] = out.stride[i];
+        pool->out_stride[i] = out->stride[i];
     }
     for (int i = 0; i < spatial; i++) {
         const unsigned axis = (unsigned)i;
         pool->in_extent[i] = in.extent[2 + i];
-        pool->out_extent[i] = out.extent[2 + i];
+        pool->out_extent[i] = out->extent[2 + i];
         pool->kernel[i] = weft_bind_attr(bind, WEFT_ATTR_kernel, axis);
         pool->stride[i] = weft_bind_attr(bind, WEFT_ATTR_stride, axis);
         pool->dilation[i] = weft_bind_attr(bind, WEFT_ATTR_dilation, axis);
@@ -100,7 +100,8 @@ static void bind_pool(struct weft_bind *bind, void *descriptor)
 {
     struct pool_step *const s = descriptor;
     *s = (struct pool_step){.makes = NULL};
-    fill_pool(bind, &s->bands.pool);
+    const struct weft_tensor out = weft_epilogue_result(bind);
+    weft_step_read_pool(bind, &out, &s->bands.pool);
     if (bind->step->epilogue)
         bind_bands(bind, s);
     else

@@ -29,7 +29,7 @@ typedef void weft_plain_run_fn(const struct weft_plain *plain, const struct weft
 #include "kernels/plain/plain.def"
 typedef size_t weft_plain_scratch_fn(const struct weft_plain *plain);
 weft_plain_scratch_fn weft_plain_scratch_classes, weft_plain_scratch_matrix, weft_plain_scratch_turns,
-    weft_plain_scratch_order, weft_plain_scratch_rows, weft_plain_scratch_boxes;
+    weft_plain_scratch_order, weft_plain_scratch_rows, weft_plain_scratch_boxes, weft_plain_scratch_plane;
 typedef void weft_plain_count_fn(const struct weft_plain *plain, const struct weft_plain_data *data, int64_t *counts);
 weft_plain_count_fn weft_plain_count_nonzero, weft_plain_count_compress, weft_plain_count_unique, weft_plain_count_nms;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* window.c: maxima, means and norms of windows, where the largest stand, and windows put back into an image.
+/* window.c: maxima, means and norms of windows, where the largest stand, windows put back into an image, and elements
+ * put, or added, where maxima were.
  *
  * Padding never wins a maximum: a window without data gives the least value of the type. The index of a maximum is that
  * of the first of equal ones, or of the first NaN. A mean divides by the taps that fall upon data; with count_pad also
@@ -8,7 +9,8 @@
 
 #include <math.h>
 
-enum { KERNEL, STRIDE, PAD, DILATION, CEIL, MORE }; /* attributes; MORE: count_pad, order or column_major */
+/* Attributes; MORE: count_pad, order or column_major. */
+enum { KERNEL, STRIDE, PAD, DILATION, CEIL, MORE, IN_PLANE };
 
 /* Up to three spatial axes, with leading ones of extent 1. */
 struct windows {
@@ -125,20 +127,26 @@ static struct folded fold(const struct windows *w, int64_t base, const struct re
 enum form { MAX, MEAN, NORM, INDEX };
 
 static union weft_k_number result_of(const struct weft_plain *plain, const struct windows *w, enum form form,
-                                     int64_t plane, const int64_t *o, const struct folded *f, bool any)
+                                     const int64_t *o, const struct folded *f)
 {
     union weft_k_number x = f->largest;
-    const int64_t more = form == MAX ? 0 : plain->attr[MORE].integer[0];
+    const int64_t more = form == MEAN || form == NORM ? plain->attr[MORE].integer[0] : 0;
     if (form == MEAN)
         x.real = f->sum / counted_taps(w, o, more != 0);
     else if (form == NORM)
         x.real = pow(f->sum, 1 / (double)more);
-    else if (form == INDEX && any)
-        x.integer = plane * w->in[0] * w->in[1] * w->in[2] +
-                    (more ? (f->at[2] * w->in[1] + f->at[1]) * w->in[0] + f->at[0]
-                          : (f->at[0] * w->in[1] + f->at[1]) * w->in[2] + f->at[2]);
-    else if (form == INDEX)
-        x.integer = 0;
+    return x;
+}
+
+static union weft_k_number place_of(const struct weft_plain *plain, const struct windows *w, int64_t plane,
+                                    const struct folded *f)
+{
+    const bool turned = plain->attr[MORE].integer[0] != 0;
+    union weft_k_number x = {
+        .integer = turned ? (f->at[2] * w->in[1] + f->at[1]) * w->in[0] + f->at[0]
+                          : (f->at[0] * w->in[1] + f->at[1]) * w->in[2] + f->at[2]};
+    if (!plain->attr[IN_PLANE].integer[0])
+        x.integer += plane * w->in[0] * w->in[1] * w->in[2];
     return x;
 }
 
@@ -146,13 +154,14 @@ static void pool(const struct weft_plain *plain, const struct weft_plain_data *d
                  enum form form)
 {
     const struct windows w = read_windows(plain, data);
-    const struct weft_array *out = &plain->out[0], *x = &plain->in[0];
+    const struct weft_array *out = &plain->out[0], *places = &plain->out[1], *x = &plain->in[0];
     const int last = out->rank - 1;
     const double order = form == MEAN ? 1 : form == NORM ? (double)plain->attr[MORE].integer[0] : 0;
     for (int64_t unit = begin; unit < end; unit++) {
         int64_t index[WEFT_K_RANK], o[3] = {0, 0, 0};
         weft_array_index(out, last, unit, index);
-        const int64_t place = weft_array_place(out, last, index);
+        const int64_t row = weft_array_place(out, last, index);
+        const int64_t row_of_places = form == INDEX ? weft_array_place(places, last, index) : 0;
         for (int i = 2; i < last; i++)
             o[3 - out->rank + i] = index[i]; /* the last spatial axis is o[2] */
         for (o[2] = 0; o[2] < out->extent[last]; o[2]++) {
@@ -160,8 +169,11 @@ static void pool(const struct weft_plain *plain, const struct weft_plain_data *d
             const bool any = r.first[0] < r.end[0] && r.first[1] < r.end[1] && r.first[2] < r.end[2];
             const struct folded f =
                 fold(&w, index[0] * x->stride[0] + index[1] * x->stride[1], &r, order, form == NORM);
-            weft_k_put(out->dtype, data->out[0], place + o[2] * out->stride[last],
-                       result_of(plain, &w, form, index[0] * x->extent[1] + index[1], o, &f, any));
+            weft_k_put(out->dtype, data->out[0], row + o[2] * out->stride[last], result_of(plain, &w, form, o, &f));
+            if (form == INDEX)
+                weft_k_put(places->dtype, data->out[1], row_of_places + o[2] * places->stride[last],
+                           any ? place_of(plain, &w, index[0] * x->extent[1] + index[1], &f)
+                               : (union weft_k_number){.integer = 0});
         }
     }
 }
@@ -184,142 +196,10 @@ void weft_plain_run_norm_pool(const struct weft_plain *plain, const struct weft_
     pool(plain, data, begin, end, NORM);
 }
 
-/* --- the places of maxima of f32 ---------------------------------------------------------------------------------- */
-
-enum { COLUMNS = 128, NONE = INT32_MIN };
-typedef float v4f __attribute__((vector_size(16), aligned(4), may_alias));
-typedef int32_t v4i __attribute__((vector_size(16), aligned(4), may_alias));
-
-/* Windows [first, first + count) of a row: the largest element so far, and how far its place in the plane is from that
- * of the window's first tap, or NONE. Tap for tap that is one number for all windows. */
-struct found {
-    int64_t first, count;
-    float largest[COLUMNS];
-    int32_t from_start[COLUMNS];
-};
-
-/* Four elements, each so many floats behind the one before; of two, the float behind the last is read. */
-static inline v4f four(const float *from, int64_t step)
-{
-    if (step == 1)
-        return *(const v4f *)from;
-    if (step == 2)
-        return __builtin_shufflevector(*(const v4f *)from, *(const v4f *)(from + 4), 0, 2, 4, 6);
-    return (v4f){from[0], from[step], from[2 * step], from[3 * step]};
-}
-
-/* Which of two elements is larger, no branch could predict. */
-static inline void take_four(struct found *f, int64_t i, v4f x, int32_t from_start)
-{
-    const v4f most = *(const v4f *)&f->largest[i];
-    const v4i more = (v4i)(x > most) | ((v4i)(x != x) & (v4i)(most == most));
-    *(v4f *)&f->largest[i] = (v4f)(((v4i)x & more) | ((v4i)most & ~more));
-    v4i *const at = (v4i *)&f->from_start[i];
-    *at = ((v4i){from_start, from_start, from_start, from_start} & more) | (*at & ~more);
-}
-
-/* The tap along a row of the image whose place is `from_start` behind that of the window's first tap. */
-static void look_at_tap(const struct windows *w, const float *row, int64_t tap, int32_t from_start, struct found *f)
-{
-    const int64_t stride = w->stride[2], shift = tap * w->dilation[2] - w->before[2], step = stride * w->step[2];
-    const int64_t low = shift < 0 ? (-shift + stride - 1) / stride : 0;
-    const int64_t high = w->in[2] > shift ? (w->in[2] - 1 - shift) / stride + 1 : 0;
-    const int64_t begin = low > f->first ? low - f->first : 0;
-    const int64_t end = high - f->first < f->count ? high - f->first : f->count;
-    const float *from = row + ((f->first + begin) * stride + shift) * w->step[2];
-    int64_t i = begin;
-    for (; i + 4 < end; i += 4, from += 4 * step)
-        take_four(f, i, four(from, step), from_start);
-    for (; i < end; i++, from += step) {
-        const float x = *from, most = f->largest[i];
-        if (x > most || (x != x && most == most)) {
-            f->largest[i] = x;
-            f->from_start[i] = from_start;
-        }
-    }
-}
-
-/* Where nothing exceeds −infinity, the first element of a window is the largest, if there is one. */
-static int32_t first_of(const struct windows *w, const int64_t *unit, const int64_t *o)
-{
-    const struct reach r = reach_of(w, o);
-    int64_t at = 0;
-    for (int axis = 0; axis < 3; axis++) {
-        if (r.first[axis] == r.end[axis])
-            return NONE;
-        at += r.first[axis] * w->dilation[axis] * unit[axis];
-    }
-    return (int32_t)at;
-}
-
-/* The windows of `f` in the row (o[0], o[1]) of a plane; unit: from place to place along the axes. */
-static void look_at_row(const struct windows *w, const float *plane, const int64_t *unit, const int64_t *o,
-                        struct found *f)
-{
-    for (int64_t i = 0; i < f->count; i++) {
-        f->largest[i] = -INFINITY;
-        f->from_start[i] = NONE;
-    }
-    const struct reach r = reach_of(w, o);
-    for (int64_t z = r.first[0]; z < r.end[0]; z++)
-        for (int64_t y = r.first[1]; y < r.end[1]; y++)
-            for (int64_t x = 0; x < w->taps[2]; x++)
-                look_at_tap(w,
-                            plane + (r.start[0] + z * w->dilation[0]) * w->step[0] +
-                                (r.start[1] + y * w->dilation[1]) * w->step[1],
-                            x, (int32_t)(z * w->dilation[0] * unit[0] + y * w->dilation[1] * unit[1] +
-                                         x * w->dilation[2] * unit[2]), f);
-    for (int64_t i = 0; i < f->count; i++)
-        if (f->from_start[i] == NONE)
-            f->from_start[i] = first_of(w, unit, (const int64_t[]){o[0], o[1], f->first + i});
-}
-
-static void index_f32(const struct weft_plain *plain, const struct weft_plain_data *data, int64_t begin, int64_t end)
-{
-    const struct windows w = read_windows(plain, data);
-    const struct weft_array *out = &plain->out[0], *x = &plain->in[0];
-    const int last = out->rank - 1;
-    const bool turned = plain->attr[MORE].integer[0] != 0;
-    const int64_t unit[3] = {turned ? 1 : w.in[1] * w.in[2], turned ? w.in[0] : w.in[2],
-                             turned ? w.in[0] * w.in[1] : 1};
-    for (int64_t row = begin; row < end; row++) {
-        int64_t index[WEFT_K_RANK], o[3] = {0, 0, 0};
-        weft_array_index(out, last, row, index);
-        for (int i = 2; i < last; i++)
-            o[3 - out->rank + i] = index[i];
-        const float *const plane = (const float *)data->in[0] + index[0] * x->stride[0] + index[1] * x->stride[1];
-        int64_t start = (index[0] * x->extent[1] + index[1]) * w.in[0] * w.in[1] * w.in[2] - w.before[2] * unit[2];
-        for (int axis = 0; axis < 2; axis++)
-            start += (o[axis] * w.stride[axis] - w.before[axis]) * unit[axis];
-        int64_t *const to = (int64_t *)data->out[0] + weft_array_place(out, last, index);
-        struct found f;
-        for (f.first = 0; f.first < w.out[2]; f.first += f.count) {
-            f.count = w.out[2] - f.first < COLUMNS ? w.out[2] - f.first : COLUMNS;
-            look_at_row(&w, plane, unit, o, &f);
-            for (int64_t i = 0; i < f.count; i++)
-                to[(f.first + i) * out->stride[last]] =
-                    f.from_start[i] == NONE ? 0 : start + (f.first + i) * w.stride[2] * unit[2] + f.from_start[i];
-        }
-    }
-}
-
-/* Do distances within a plane fit into 32 bits? */
-static bool is_small(const struct weft_plain *plain)
-{
-    double reach = 1;
-    for (int axis = 2; axis < plain->in[0].rank; axis++)
-        reach *= (double)plain->in[0].extent[axis] +
-                 (double)plain->attr[KERNEL].integer[axis - 2] * (double)plain->attr[DILATION].integer[axis - 2];
-    return reach < INT32_MAX;
-}
-
 void weft_plain_run_max_pool_index(const struct weft_plain *plain, const struct weft_plain_data *data, int64_t begin,
                                    int64_t end)
 {
-    if (plain->in[0].dtype == WEFT_K_F32 && is_small(plain))
-        index_f32(plain, data, begin, end);
-    else
-        pool(plain, data, begin, end, INDEX);
+    pool(plain, data, begin, end, INDEX);
 }
 
 /* --- back into an image ------------------------------------------------------------------------------------------- */
@@ -389,5 +269,40 @@ void weft_plain_run_unpool(const struct weft_plain *plain, const struct weft_pla
         const int64_t to = weft_k_at(where->dtype, data->in[1], weft_array_seek(where, i)).integer;
         if (to >= begin && to < end)
             weft_k_move(bytes, data->out[0], weft_array_seek(out, to), data->in[0], weft_array_seek(in, i));
+    }
+}
+
+/* Numbers of a plane. */
+size_t weft_plain_scratch_plane(const struct weft_plain *plain)
+{
+    size_t elements = 1;
+    for (int axis = 2; axis < plain->out[0].rank; axis++)
+        elements *= (size_t)plain->out[0].extent[axis];
+    return elements * sizeof(union weft_k_number);
+}
+
+/* Units are planes, which are rounded when all has been added. */
+void weft_plain_run_max_pool_grad(const struct weft_plain *plain, const struct weft_plain_data *data, int64_t begin,
+                                  int64_t end)
+{
+    const struct weft_array *in = &plain->in[0], *where = &plain->in[1], *out = &plain->out[0];
+    const int64_t planes = out->extent[0] * out->extent[1], elements = weft_array_elements(out) / planes;
+    const int64_t count = weft_array_elements(in) / planes;
+    union weft_k_number *const sum = data->scratch;
+    for (int64_t plane = begin; plane < end; plane++) {
+        for (int64_t i = 0; i < elements; i++)
+            sum[i].bits = 0; /* also 0.0 */
+        for (int64_t i = plane * count; i < (plane + 1) * count; i++) {
+            const uint64_t to = weft_k_at(where->dtype, data->in[1], weft_array_seek(where, i)).bits;
+            const union weft_k_number x = weft_k_at(in->dtype, data->in[0], weft_array_seek(in, i));
+            if (to >= (uint64_t)elements)
+                continue;
+            if (weft_k_is_float(in->dtype))
+                sum[to].real += x.real;
+            else
+                sum[to].bits += x.bits;
+        }
+        for (int64_t i = 0; i < elements; i++)
+            weft_k_put(out->dtype, data->out[0], weft_array_seek(out, plane * elements + i), sum[i]);
     }
 }

@@ -113,7 +113,11 @@ def pools(rng):
         most, places = F.max_pool2d(x, (3, 2), (2, 1), (1, 0), return_indices=True)
         plane = np.arange(6).reshape(2, 3, 1, 1) * 56
         yield floats(f"max_pool %a {same}", d, (a,), most)
-        yield Case(f"max_pool_index %a {same}", (a,), places.numpy() + plane)
+        yield Case(f"max_pool_index %a {same}", (a,), (cast(most.numpy(), d), places.numpy() + plane))
+        yield Case(f"max_pool_index %a {same} in_plane=1", (a,), (cast(most.numpy(), d), places.numpy()))
+        back, flat = np.zeros((2, 3, 56)), places.flatten(2).numpy()
+        np.add.at(back, (*np.indices(flat.shape)[:2], flat), most.flatten(2).numpy())
+        yield floats("max_pool_grad %a, %b", d, (cast(most.numpy(), d), places.numpy()), back.reshape(2, 3, 7, 8))
         yield floats(f"mean_pool %a {same}", d, (a,), F.avg_pool2d(x, (3, 2), (2, 1), (1, 0), count_include_pad=False))
         yield floats(f"mean_pool %a {same} count_pad=1", d, (a,), F.avg_pool2d(x, (3, 2), (2, 1), (1, 0)))
         wanted = F.max_pool2d(x, (2, 3), 3, ceil_mode=True)
@@ -196,8 +200,9 @@ def attention_for_training(rng, d, *operands):
                atol=atol)
 
 
-NEED_TORCH = ("max_pool", "max_pool_index", "mean_pool", "norm_pool", "unpool", "resize", "grid_sample", "col2im",
-              "conv_transpose", "conv_grad_weight", "attention", "attention_sums", "attention_grad")
+NEED_TORCH = ("max_pool", "max_pool_index", "max_pool_grad", "mean_pool", "norm_pool", "unpool", "resize",
+              "grid_sample", "col2im", "conv_transpose", "conv_grad_weight", "attention", "attention_sums",
+              "attention_grad")
 
 
 def cases(rng):

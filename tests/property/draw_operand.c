@@ -268,7 +268,7 @@ static bool is_flag(int key)
         WEFT_ATTR_sorted,   WEFT_ATTR_upper,     WEFT_ATTR_negative, WEFT_ATTR_positive,   WEFT_ATTR_saturate,
         WEFT_ATTR_trans_a,  WEFT_ATTR_trans_b,   WEFT_ATTR_ceil,     WEFT_ATTR_count_pad,  WEFT_ATTR_corners,
         WEFT_ATTR_exclude,  WEFT_ATTR_antialias, WEFT_ATTR_causal,   WEFT_ATTR_column_major,
-        WEFT_ATTR_half_pixel};
+        WEFT_ATTR_half_pixel, WEFT_ATTR_in_plane};
     return memchr(flags, key, sizeof flags);
 }
 

@@ -201,6 +201,17 @@ void weft_draw_unpool(struct weft_maker *m, int op)
     weft_emit(m, op, 2, (const weft_val[]){x, weft_obtain(m, &place)}, 0, NULL, &to);
 }
 
+/* Places are drawn like any integers: many are outside, others the same. */
+void weft_draw_max_pool_grad(struct weft_maker *m, int op)
+{
+    const weft_val dy = weft_draw_value(m, WEFT_DRAW_NUMERIC, 3, 5);
+    struct weft_type place = *weft_drawn_type(m, dy), to = place;
+    place.dtype = (uint8_t)weft_draw_dtype(m, WEFT_DRAW_INTEGER);
+    for (int i = 2; i < to.rank; i++)
+        to.extent[i] = weft_dim_mul(m->graph->dims, to.extent[i], weft_dim_of(1 + weft_draw(m, 2)));
+    weft_emit(m, op, 2, (const weft_val[]){dy, weft_obtain(m, &place)}, 0, NULL, &to);
+}
+
 void weft_draw_deform_conv(struct weft_maker *m, int op)
 {
     const int64_t height = 2 + weft_draw(m, 4), width = 2 + weft_draw(m, 4), taps = 1 + weft_draw(m, 2);

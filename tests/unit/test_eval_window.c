@@ -31,13 +31,31 @@ static void test_index_of_maximum(void **state)
 {
     (void)state;
 #define X "%x: f32[1,2,2,2] = const value=[1 5 5 2  nan 9 nan 0]\n"
-    EXPECT(X "%r: i64[1,2,1,1] = max_pool_index %x kernel=[2 2]", 1, 4);
-    EXPECT(X "%r: i64[1,2,1,1] = max_pool_index %x kernel=[2 2] column_major=1", 2, 4);
-    EXPECT(X "%r: i64[1,2,1,2] = max_pool_index %x kernel=[2 1] column_major=1", 1, 2, 4, 6);
+    EXPECT(X "%m: f32[1,2,1,1], %r: i64[1,2,1,1] = max_pool_index %x kernel=[2 2]", 1, 4);
+    EXPECT(X "%m: f32[1,2,1,1], %r: i64[1,2,1,1] = max_pool_index %x kernel=[2 2] column_major=1", 2, 4);
+    EXPECT(X "%m: f32[1,2,1,2], %r: i64[1,2,1,2] = max_pool_index %x kernel=[2 1] column_major=1", 1, 2, 4, 6);
 #undef X
-    EXPECT("%x: f32[1,1,3] = const value=[-inf -inf 1]\n%r: i64[1,1,3] = max_pool_index %x kernel=[2] pad=[1 0]", 0, 0,
-           2);
-    EXPECT("%x: u8[1,1,3] = const value=[200 100 255]\n%r: i64[1,1,2] = max_pool_index %x kernel=[2]", 0, 2);
+#define X "%x: f32[1,1,3] = const value=[-inf -inf 1]\n"
+    EXPECT(X "%m: f32[1,1,3], %r: i64[1,1,3] = max_pool_index %x kernel=[2] pad=[1 0]", 0, 0, 2);
+    EXPECT(X "%r: f32[1,1,3], %i: i64[1,1,3] = max_pool_index %x kernel=[2] pad=[1 0]", -INFINITY, -INFINITY, 1);
+#undef X
+#define X "%x: u8[1,1,3] = const value=[200 100 255]\n"
+    EXPECT(X "%m: u8[1,1,2], %r: i64[1,1,2] = max_pool_index %x kernel=[2]", 0, 2);
+    EXPECT(X "%r: u8[1,1,2], %i: i64[1,1,2] = max_pool_index %x kernel=[2]", 200, 255);
+#undef X
+    EXPECT("%x: f32[1,2,3] = const value=[1 2 3  3 2 1]\n"
+           "%m: f32[1,2,2], %r: i64[1,2,2] = max_pool_index %x kernel=[2] in_plane=1", 1, 2, 0, 1);
+}
+
+static void test_gradient_of_maximum(void **state)
+{
+    (void)state;
+    EXPECT("%y: f32[1,2,3] = const value=[1 2 4  8 16 32]\n%i: i64[1,2,3] = const value=[1 3 1  0 -1 4]\n"
+           "%r: f32[1,2,4] = max_pool_grad %y, %i", 0, 5, 0, 2, 8, 0, 0, 0);
+    EXPECT("%y: u8[1,1,2] = const value=[200 100]\n%i: u8[1,1,2] = const value=1\n"
+           "%r: u8[1,1,2] = max_pool_grad %y, %i", 0, 44);
+    EXPECT("%y: f16[1,1,3] = const value=[2048 1 1]\n%i: i32[1,1,3] = const value=0\n"
+           "%r: f16[1,1,1] = max_pool_grad %y, %i", 2050);
 }
 
 static void test_norm_pool(void **state)
@@ -172,8 +190,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_conv_transpose), cmocka_unit_test(test_index_of_maximum),
-        cmocka_unit_test(test_norm_pool),      cmocka_unit_test(test_unpool),
-        cmocka_unit_test(test_conv_grad_weight),
+        cmocka_unit_test(test_gradient_of_maximum), cmocka_unit_test(test_norm_pool),
+        cmocka_unit_test(test_unpool),         cmocka_unit_test(test_conv_grad_weight),
         cmocka_unit_test(test_deform_conv),    cmocka_unit_test(test_regions),
         cmocka_unit_test(test_dft),            cmocka_unit_test(test_det),
         cmocka_unit_test(test_attention),      cmocka_unit_test(test_quantize),

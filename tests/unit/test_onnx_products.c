@@ -49,8 +49,7 @@ static void test_max_pool_with_places(void **state)
     put_output(&graph, "i");
     const struct bytes model = model_of(&graph, 8, 12);
     expect_text(&model, "graph @main(%x: f32[1,1,4,4]) {\n"
-                        "  %y: f32[1,1,3,3] = max_pool %x kernel=[2 2]\n"
-                        "  %i: i64[1,1,3,3] = max_pool_index %x kernel=[2 2] column_major=1\n"
+                        "  %y: f32[1,1,3,3], %i: i64[1,1,3,3] = max_pool_index %x kernel=[2 2] column_major=1\n"
                         "  return %y, %i\n}\n");
 }
 

@@ -54,9 +54,7 @@ def max_pool_backward(b, n, dy, x, *args):
     k, places = int(n.target._opname.split("_pool")[1][0]), args[-1]
     sizes = x.dims
     x, dy, places = (batched(b, v, k) for v in (x, dy, places))
-    flat = lambda v: b.reshape(v, [*v.dims[:2], b.times(v.dims[2:])])  # noqa: E731
-    made = b.op("scatter_elements", flat(b.like(x, 0)), flat(places), flat(dy), axis=2, form="add")
-    return b.reshape(made, sizes)
+    return b.reshape(b.op("max_pool_grad", dy, places, dtype=dy.dtype, sizes=x.dims), sizes)
 
 
 @lower("avg_pool2d_backward")

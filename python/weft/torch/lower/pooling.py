@@ -22,16 +22,11 @@ def max_pool(b, n, x, kernel, stride=(), padding=(0,), dilation=(1,), ceil=False
     sizes = b.sizes((value_of(n)[0] if both else value_of(n)).shape)
     options = pool_options(k, kernel, stride, padding, dilation, ceil)
     x = batched(b, x, k)
-    y = b.reshape(b.op("max_pool", x, **options), sizes)
     if not both:
-        return y
+        return b.reshape(b.op("max_pool", x, **options), sizes)
     if used_results(n) <= {0}:
-        return [y, None]
-    places = b.op("max_pool_index", x, **options)  # over all of x; ATen counts within a plane
-    planes = [b.times(x.dims[:2])]
-    start = b.op("mul", b.iota(I64, planes, 0), b.operand(b.times(x.dims[2:]), I64, planes))
-    start = b.along(b.reshape(start, x.dims[:2]), places.dims, [0, 1])
-    return [y, b.reshape(b.op("sub", places, start), sizes)]
+        return [b.reshape(b.op("max_pool", x, **options), sizes), None]
+    return [b.reshape(v, sizes) for v in b.op("max_pool_index", x, in_plane=1, **options)]
 
 
 def pool_options(k, kernel, stride, padding, dilation, ceil) -> dict:
