@@ -46,10 +46,12 @@ static void fetch_rows(const struct weft_emit *e)
                      weft_strips_is_look_up(e->form, v);
         for (uint32_t k = 0; k < v; k++)
             again |= e->form->op[k].kind == WEFT_FORM_LOAD && e->form->op[k].array == op->array;
-        if (!again)
-            weft_emit_line(e,
-                           "if (fetch) __builtin_prefetch(tile->at[%u] + (%s + ahead) * tile->next[%u] + here * %d);",
-                           v, e->outer, v, weft_dtype_bits(op->dtype) / 8);
+        if (again)
+            continue;
+        char skip[WEFT_EMIT_AXIS];
+        weft_emit_skip(e, v, skip, sizeof skip);
+        weft_emit_line(e, "if (fetch) __builtin_prefetch(tile->at[%u] + (%s + rows) * tile->next[%u]%s + here * %d);",
+                       v, e->outer, v, skip, weft_dtype_bits(op->dtype) / 8);
     }
 }
 
@@ -109,8 +111,7 @@ void weft_emit_sweep_line(struct weft_emit *e, const struct weft_form_stage *sta
     if (streams) {
         if (e->way == WEFT_EMIT_ROWS && !e->from) {
             weft_emit_line(e, "const int fetch = tile->past && %s <= FETCH_POINTS;", all);
-            weft_emit_line(e, "const int64_t ahead = %s < FETCH_AHEAD / 2 ? FETCH_AHEAD / (%s + 1) : 1;", all,
-                           all);
+            weft_emit_line(e, "const int64_t rows = %s < FETCH_AHEAD / 2 ? FETCH_AHEAD / (%s + 1) : 1;", all, all);
         }
         weft_emit_line(e, "for (;; stop = %s)", all);
         weft_emit_open(e);
