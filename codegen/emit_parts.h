@@ -146,6 +146,8 @@ void weft_emit_each_chain(const struct weft_emit *e);
 void weft_emit_add_chain(const struct weft_emit *e, uint32_t fold, const char *term);
 void weft_emit_fold_rest(struct weft_emit *e, const struct weft_form_stage *stage);
 void weft_emit_close_chains(struct weft_emit *e, const struct weft_form_stage *stage);
+/* All of a line but the totals around it. */
+void weft_emit_fold_line(struct weft_emit *e, const struct weft_form_stage *stage);
 void weft_emit_finish_totals(struct weft_emit *e, const struct weft_form_stage *stage);
 void weft_emit_rows(struct weft_emit *e);
 void weft_emit_columns(struct weft_emit *e);

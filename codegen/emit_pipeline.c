@@ -16,6 +16,9 @@
  *
  * What is cheap to compute again is not kept (emit_again.c).
  *
+ * Rows of several lines go line by line: so the loops along a line are those that rows by themselves have, and what the
+ * stages in front read lies far enough ahead all the same.
+ *
  * Not done: folds across rows, scans, and values that are read more than a stage behind. */
 #include "codegen/emit_parts.h"
 #include "codegen/strips.h"
@@ -315,17 +318,37 @@ static void pass_pieces(struct weft_emit *e)
     weft_emit_close(e);
 }
 
-/* A line of each stage's row. */
-static void pass_line(struct weft_emit *e)
+/* Rows of several lines: line by line, of each stage the one of its own row. */
+static void pass_lines(struct weft_emit *e)
 {
-    const int all = depths(e);
-    for (int depth = 0; depth < all && e->several; depth++) {
+    const struct weft_emit before = *e;
+    weft_emit_open_lines(e);
+    for (int depth = depths(e) - 1; depth >= 0; depth--) {
+        const struct weft_form_stage *const stage = weft_emit_stage_at(e, depth);
+        const struct weft_emit around = *e;
+        weft_emit_line(e, "if (on%d)", depth);
+        weft_emit_open(e);
+        weft_emit_name_handed_on(e, stage);
         set_row(e, depth);
-        weft_emit_heads(e, weft_emit_stage_at(e, depth));
+        weft_emit_heads(e, stage);
+        if (weft_emit_has_folds(e, stage))
+            weft_emit_fold_line(e, stage);
+        else
+            weft_emit_sweep_line(e, stage, e->inner, "length");
+        weft_emit_close(e);
+        memcpy(e->held, around.held, sizeof e->held);
+        memcpy(e->pointed, around.pointed, sizeof e->pointed);
     }
-    if (!weft_emit_has_folds(e, weft_emit_stage_at(e, all - 1))) {
-        open_results(e, weft_emit_stage_at(e, all - 1), all - 1);
-        sweep_ends(e, weft_emit_stage_at(e, all - 1));
+    weft_emit_close_lines(e, &before);
+}
+
+/* A row of each stage that is one line, block by block. */
+static void pass_row(struct weft_emit *e)
+{
+    const struct weft_form_stage *const last = weft_emit_stage_at(e, depths(e) - 1);
+    if (!weft_emit_has_folds(e, last)) {
+        open_results(e, last, depths(e) - 1);
+        sweep_ends(e, last);
     }
     pass_pieces(e);
 }
@@ -427,10 +450,10 @@ void weft_emit_pipeline(struct weft_emit *e)
     }
     for (int depth = 0; depth < all; depth++)
         weft_emit_open_totals(e, weft_emit_stage_at(e, depth));
-    const struct weft_emit before = *e;
-    weft_emit_open_lines(e);
-    pass_line(e);
-    weft_emit_close_lines(e, &before);
+    if (e->several)
+        pass_lines(e);
+    else
+        pass_row(e);
     for (int depth = 0; depth < all; depth++) {
         const struct weft_emit_pick pick = weft_emit_pick_of(e, depth);
         if (pick.depth >= 0)

@@ -211,7 +211,7 @@ void weft_emit_finish_totals(struct weft_emit *e, const struct weft_form_stage *
     }
 }
 
-static void fold_line(struct weft_emit *e, const struct weft_form_stage *stage)
+void weft_emit_fold_line(struct weft_emit *e, const struct weft_form_stage *stage)
 {
     int piece = LINE_PIECE;
     WEFT_EACH_FOLD(e, stage, f)
@@ -241,7 +241,7 @@ static void sweep_row(struct weft_emit *e, const struct weft_form_stage *stage)
     if (e->several)
         weft_emit_heads(e, stage);
     if (folds)
-        fold_line(e, stage);
+        weft_emit_fold_line(e, stage);
     else
         weft_emit_sweep_line(e, stage, e->inner, "length");
     weft_emit_close_lines(e, &before);
