@@ -73,8 +73,10 @@ const char *weft_emit_refuse(const struct weft_form *form, const struct weft_pro
     const char *why = weft_strips_refuse(form);
     if (!why && (form->ops > WEFT_EMIT_OPS || program->values > 2 * WEFT_EMIT_OPS))
         why = "has more than 512 instructions";
-    if (!why && program->inner_rank > 1)
-        why = "reduces several rows into one number";
+    if (!why && weft_emit_several_of(program) > WEFT_PROGRAM_SKIPS)
+        why = "reduces rows of more than three axes";
+    if (!why && way_of(program) == WEFT_EMIT_COLUMNS && program->inner_rank > 1)
+        why = "reduces columns of several axes";
     for (uint32_t s = 0; !why && s < form->stages; s++) {
         why = refuse_stage(form, program, s);
         why = why ? why : weft_emit_scans_refuse(form, program, s);
@@ -86,9 +88,10 @@ uint64_t weft_emit_shape(const struct weft_program *p)
 {
     uint8_t key[2 * WEFT_EMIT_OPS + 2];
     key[0] = (uint8_t)weft_level_of(p->cpu);
-    key[1] = (uint8_t)(way_of(p) << 1 | p->pieces);
+    key[1] = (uint8_t)(weft_emit_several_of(p) << 3 | way_of(p) << 1 | p->pieces);
     for (int v = 0; v < p->values; v++)
-        key[2 + v] = (uint8_t)(p->value[v].place << 2 | (p->value[v].stride < 0) << 1 | (p->value[v].stride != 0));
+        key[2 + v] = (uint8_t)(p->value[v].place << 3 | weft_emit_is_by_line(p, (uint32_t)v) << 2 |
+                               (p->value[v].stride < 0) << 1 | (p->value[v].stride != 0));
     return XXH3_64bits(key, 2 + (size_t)p->values);
 }
 
@@ -190,7 +193,8 @@ static void print_kernel(const struct weft_form *form, const struct weft_program
     static const char *const what[] = {"For each point of %s, all stages; vectors run along %s",
                                        "Stage by stage, all points of %2$s; vectors run along %1$s",
                                        "All points of %s"};
-    struct weft_emit e = {.form = form, .program = program, .text = text, .way = way_of(program), .depth = 1};
+    struct weft_emit e = {.form = form, .program = program, .text = text, .way = way_of(program), .depth = 1,
+                          .several = weft_emit_several_of(program)};
     char name[WEFT_EMIT_NAME], line[2 * WEFT_EMIT_AXIS + 80];
     uint16_t all = 0;
     for (uint32_t s = 0; s < form->stages; s++)
@@ -209,6 +213,7 @@ static void print_kernel(const struct weft_form *form, const struct weft_program
                    e.way == WEFT_EMIT_POINTS ? "" : ", length = tile->length");
     if (e.way == WEFT_EMIT_POINTS)
         e.inner[0] = 0;
+    weft_emit_declare_several(&e);
     weft_emit_consts(&e);
     if (e.way == WEFT_EMIT_ROWS)
         weft_emit_rows(&e);
@@ -237,11 +242,13 @@ static const char tile_text[] =
     "\nstruct weft_program_tile {\n"
     "    char *const *at;        /* by value: the first point */\n"
     "    const int64_t *next;    /* by value: bytes to the next line */\n"
-    "    int64_t points, length; /* outer points; inner points of each */\n"
+    "    int64_t points, length; /* outer points; inner points of each, or of a line */\n"
     "    uint64_t past;          /* by argument, a bit each: results that go past the caches */\n"
     "    const int64_t *bound;   /* of each index or position: elements along its axis, and from one to the next */\n"
     "    int64_t rows;           /* of what is kept there is memory for so many outer points */\n"
     "    int64_t strip;          /* what is scanned goes on by so many points */\n"
+    "    const int64_t *skip;    /* by value two: bytes from line to line of a row */\n"
+    "    const int64_t *lines;   /* and how many there are along each axis */\n"
     "    int (*scan)(const struct weft_program_tile *tile, int number, int64_t line, int64_t from, int64_t count,\n"
     "                void *out, const void *in); /* 0: nothing is made */\n"
     "};\n\n";

@@ -22,13 +22,14 @@
 #include "kernels/strip/program.h"
 
 /* NULL, or why there is no C for the program, which weft_strips_make made of the form: constant text. Taken are
- * programs with one line of inner points or none, whose arguments have elements side by side along strips, or one
- * element, of f32, f16, bf16, bool and i32, with ops that strip.def has rows for, logic of bools and casts between
- * these. Allocates nothing. */
+ * programs with strips along inner axes, of which up to two are in front of the last, or along outer ones with one line
+ * of inner points or none, whose arguments have elements side by side along strips, or one element, of f32, f16, bf16,
+ * bool and i32, with ops that strip.def has rows for, logic of bools and casts between these. Allocates nothing. */
 const char *weft_emit_refuse(const struct weft_form *form, const struct weft_program *program);
 /* Of two programs of one form that are not refused, the source is the same if and only if these are equal but for
- * collisions of 64 bits: CPU level, where strips run, and for each value where it lies and whether it has one element
- * along a strip. Allocates nothing: whoever binds sizes can ask whether the code at hand fits. */
+ * collisions of 64 bits: CPU level, where strips run, of how many axes the lines of a row are, and for each value where
+ * it lies, whether it has one element along a strip and whether it has others in the next line. Allocates nothing:
+ * whoever binds sizes can ask whether the code at hand fits. */
 uint64_t weft_emit_shape(const struct weft_program *program);
 
 /* Bytes of a function's name, and the name: that of the form, as C can have it. */

@@ -37,19 +37,23 @@ static bool open_stream(struct weft_emit *e, const struct weft_form_stage *stage
 bool weft_emit_moves(const struct weft_emit *e, uint32_t v) { return e->form->op[v].axes & e->form->phase[0].axes; }
 
 /* While a row's results stream, the next row is asked for, or one that is as far ahead: rows of at most 16 KiB. Scans
- * ask by themselves. */
+ * ask by themselves; where stages go side by side, another one reads it meanwhile. */
+static bool fetches(const struct weft_emit *e) { return e->way == WEFT_EMIT_ROWS && !e->from && !e->rows[0]; }
+
 static void fetch_rows(const struct weft_emit *e)
 {
-    for (uint32_t v = 0; v < e->form->ops && e->way == WEFT_EMIT_ROWS && !e->from; v++) {
+    for (uint32_t v = 0; v < e->form->ops && fetches(e); v++) {
         const struct weft_form_op *op = &e->form->op[v];
         bool again = op->kind != WEFT_FORM_LOAD || e->program->value[v].stride != 1 || !weft_emit_moves(e, v) ||
                      weft_strips_is_look_up(e->form, v);
         for (uint32_t k = 0; k < v; k++)
             again |= e->form->op[k].kind == WEFT_FORM_LOAD && e->form->op[k].array == op->array;
-        if (!again)
-            weft_emit_line(e,
-                           "if (fetch) __builtin_prefetch(tile->at[%u] + (%s + ahead) * tile->next[%u] + here * %d);",
-                           v, e->outer, v, weft_dtype_bits(op->dtype) / 8);
+        if (again)
+            continue;
+        char skip[WEFT_EMIT_AXIS];
+        weft_emit_skip(e, v, skip, sizeof skip);
+        weft_emit_line(e, "if (fetch) __builtin_prefetch(tile->at[%u] + (%s + rows) * tile->next[%u]%s + here * %d);",
+                       v, e->outer, v, skip, weft_dtype_bits(op->dtype) / 8);
     }
 }
 
@@ -107,10 +111,9 @@ void weft_emit_sweep_line(struct weft_emit *e, const struct weft_form_stage *sta
     const char *const end = streams ? "stop" : all;
     weft_emit_line(e, "int64_t %s = 0;", i);
     if (streams) {
-        if (e->way == WEFT_EMIT_ROWS && !e->from) {
+        if (fetches(e)) {
             weft_emit_line(e, "const int fetch = tile->past && %s <= FETCH_POINTS;", all);
-            weft_emit_line(e, "const int64_t ahead = %s < FETCH_AHEAD / 2 ? FETCH_AHEAD / (%s + 1) : 1;", all,
-                           all);
+            weft_emit_line(e, "const int64_t rows = %s < FETCH_AHEAD / 2 ? FETCH_AHEAD / (%s + 1) : 1;", all, all);
         }
         weft_emit_line(e, "for (;; stop = %s)", all);
         weft_emit_open(e);

@@ -213,31 +213,41 @@ void weft_emit_place(const struct weft_emit *e, uint32_t v, char *ret, size_t by
                                                            e->inner[0]
                                                      : false;
     char from[WEFT_EMIT_AXIS] = ""; /* a strip that is kept begins where it is kept */
+    char skip[WEFT_EMIT_AXIS];
+    weft_emit_skip(e, v, skip, sizeof skip);
     if (e->from && value->step != 0 && !e->crosses[v])
         snprintf(from, sizeof from, " + %s * %lld", e->from, (long long)value->step);
     if (e->rows[0] && value->place == WEFT_PROGRAM_TILE)
-        snprintf(ret, bytes, "tile->at[%u] + (pass & (apart - 1)) * tile->next[%u]", v, v);
+        snprintf(ret, bytes, "tile->at[%u] + (pass & (apart - 1)) * tile->next[%u]%s", v, v, skip);
+    else if (moves && *skip)
+        snprintf(ret, bytes, "row%u_%s%s", v, e->outer, skip);
     else if (moves)
         snprintf(ret, bytes, "tile->at[%u] + %s * tile->next[%u]%s", v,
                  e->way == WEFT_EMIT_ROWS ? e->outer : e->inner, v, from);
     else
-        snprintf(ret, bytes, "tile->at[%u]%s", v, from);
+        snprintf(ret, bytes, "tile->at[%u]%s%s", v, from, skip);
 }
 
-/* One element, in all lanes. */
-static void spread(struct weft_emit *e, uint32_t v)
+void weft_emit_spread(const struct weft_emit *e, uint32_t v, const char *name)
 {
     const int dtype = e->form->op[v].dtype;
     char place[192], comment[256];
     weft_emit_place(e, v, place, sizeof place);
     weft_emit_comment(e, v, comment, sizeof comment);
-    const char *const format = dtype == WEFT_F32    ? "const vf v%u = vall(*(const float *)(%s)); %s"
-                               : dtype == WEFT_F16  ? "const vf v%u = vfrom_f16((vh){0} + *(const uint16_t *)(%s)); %s"
-                               : dtype == WEFT_BF16 ? "const vf v%u = vfrom_bf16((vh){0} + *(const uint16_t *)(%s)); %s"
-                               : dtype == WEFT_BOOL ? "const vi v%u = viall(*(const uint8_t *)(%s) ? -1 : 0); %s"
-                               : dtype == WEFT_I64  ? "const vf v%u = vall((float)*(const int64_t *)(%s)); %s"
-                                                    : "const vi v%u = viall(*(const int32_t *)(%s)); %s";
-    weft_emit_line(e, format, v, place, comment);
+    const char *const format = dtype == WEFT_F32    ? "const vf %s = vall(*(const float *)(%s)); %s"
+                               : dtype == WEFT_F16  ? "const vf %s = vfrom_f16((vh){0} + *(const uint16_t *)(%s)); %s"
+                               : dtype == WEFT_BF16 ? "const vf %s = vfrom_bf16((vh){0} + *(const uint16_t *)(%s)); %s"
+                               : dtype == WEFT_BOOL ? "const vi %s = viall(*(const uint8_t *)(%s) ? -1 : 0); %s"
+                               : dtype == WEFT_I64  ? "const vf %s = vall((float)*(const int64_t *)(%s)); %s"
+                                                    : "const vi %s = viall(*(const int32_t *)(%s)); %s";
+    weft_emit_line(e, format, name, place, comment);
+}
+
+static void spread(struct weft_emit *e, uint32_t v)
+{
+    char name[16];
+    snprintf(name, sizeof name, "v%u", v);
+    weft_emit_spread(e, v, name);
     e->held[v] = true;
 }
 
@@ -250,9 +260,15 @@ static void point(struct weft_emit *e, uint32_t v, bool written)
     e->pointed[v] = true;
 }
 
+/* Of a stage that goes along lines: is it for the loops around these to say where it is? */
+static bool waits(const struct weft_emit *e, uint32_t v)
+{
+    return e->at && !e->in_line && weft_emit_is_by_line(e->program, v);
+}
+
 static void head(struct weft_emit *e, uint32_t v, bool written)
 {
-    if (!weft_emit_in_memory(e, v) || e->held[v] || e->pointed[v] || is_index(e->form, v))
+    if (!weft_emit_in_memory(e, v) || e->held[v] || e->pointed[v] || is_index(e->form, v) || waits(e, v))
         return;
     if (!written && e->program->value[v].stride == 0)
         spread(e, v);
@@ -265,6 +281,8 @@ void weft_emit_heads(struct weft_emit *e, const struct weft_form_stage *stage)
     for (uint32_t i = stage->first; i < stage->first + stage->ops; i++) {
         const struct weft_form_op *op = &e->form->op[i];
         const bool looks = weft_strips_is_look_up(e->form, i);
+        if (looks && e->at && e->several && !e->in_line)
+            continue;
         if (looks)
             weft_emit_look_head(e, i);
         else if (op->kind == WEFT_FORM_LOAD)
@@ -376,8 +394,11 @@ const char *const weft_emit_identity[] = {"0.f", "0.f", "1.f", "-__builtin_inff(
 static void add_term(struct weft_emit *e, uint32_t i)
 {
     const struct weft_form_op *op = &e->form->op[i];
-    char term[16];
-    snprintf(term, sizeof term, "v%u", op->in[0]);
+    char term[96];
+    if (e->several && e->tail)
+        snprintf(term, sizeof term, "vfirst(v%u, live, %s)", op->in[0], weft_emit_identity[op->fold]);
+    else
+        snprintf(term, sizeof term, "v%u", op->in[0]);
     if (weft_strips_is_across(e->form, i))
         weft_emit_line(e, e->tail ? "vstorem(column%u + %s, live, %s(vloadm(column%u + %s, live, 0.f), v%u));"
                                   : "vstore(column%u + %s, %s(vload(column%u + %s), v%u));",

@@ -34,6 +34,8 @@ struct weft_emit {
     bool again[WEFT_EMIT_OPS];     /* by value: kept nowhere, computed again by each stage that reads it */
     bool crosses[WEFT_EMIT_OPS];   /* by value of a strip: in memory, as a scan meets it */
     const char *from;              /* of strips along rows: the variable that says where this one begins, or NULL */
+    int several;                   /* loops around the line of a row: 0 where a row is one line */
+    bool in_line;                  /* inside of these loops */
 };
 
 /* A line, at the depth of the block. */
@@ -64,6 +66,8 @@ void weft_emit_heads(struct weft_emit *e, const struct weft_form_stage *stage);
 /* The instructions of a stage for one vector. */
 void weft_emit_body(struct weft_emit *e, const struct weft_form_stage *stage);
 void weft_emit_consts(struct weft_emit *e);
+/* One element of memory in all lanes, as a variable of that name. */
+void weft_emit_spread(const struct weft_emit *e, uint32_t value, const char *name);
 /* Prints v_… to memory. */
 void weft_emit_write(struct weft_emit *e, uint32_t value);
 /* "tile->at[3] + a * tile->next[3]": where the value's first element of a strip is. */
@@ -83,6 +87,22 @@ bool weft_emit_in_memory(const struct weft_emit *e, uint32_t value);
 
 /* All points of a line: `i` counts up to `all`. */
 void weft_emit_sweep_line(struct weft_emit *e, const struct weft_form_stage *stage, const char *i, const char *all);
+
+/* --- emit_several.c: rows of several lines ------------------------------------------------------------------------ */
+
+/* How many axes of a row are in front of its line. */
+int weft_emit_several_of(const struct weft_program *program);
+/* At the begin of the function: how far lines lie apart. */
+void weft_emit_declare_several(const struct weft_emit *e);
+/* At the begin of a row: where it begins of all that the stages at a depth read and write line by line; -1: all. */
+void weft_emit_open_row(const struct weft_emit *e, int depth);
+/* The loops; what stands between them is printed with heads of the line. What was held is held behind them. */
+void weft_emit_open_lines(struct weft_emit *e);
+void weft_emit_close_lines(struct weft_emit *e, const struct weft_emit *before);
+/* Does it lie elsewhere for another line of the row? */
+bool weft_emit_is_by_line(const struct weft_program *program, uint32_t value);
+/* " + line_0 * skip3_0": from where the row has it to where the line does; "" outside of the loops. */
+void weft_emit_skip(const struct weft_emit *e, uint32_t value, char *ret, size_t bytes);
 
 /* --- emit_scan.c: stages with scans ------------------------------------------------------------------------------- */
 
@@ -126,6 +146,8 @@ void weft_emit_each_chain(const struct weft_emit *e);
 void weft_emit_add_chain(const struct weft_emit *e, uint32_t fold, const char *term);
 void weft_emit_fold_rest(struct weft_emit *e, const struct weft_form_stage *stage);
 void weft_emit_close_chains(struct weft_emit *e, const struct weft_form_stage *stage);
+/* All of a line but the totals around it. */
+void weft_emit_fold_line(struct weft_emit *e, const struct weft_form_stage *stage);
 void weft_emit_finish_totals(struct weft_emit *e, const struct weft_form_stage *stage);
 void weft_emit_rows(struct weft_emit *e);
 void weft_emit_columns(struct weft_emit *e);
@@ -143,9 +165,18 @@ const struct weft_form_stage *weft_emit_stage_at(const struct weft_emit *e, int 
 /* A number of a row that stages behind the one that makes it read; named as they do. */
 bool weft_emit_is_handed_on(const struct weft_emit *e, uint32_t value);
 void weft_emit_name_handed_on(struct weft_emit *e, const struct weft_form_stage *stage);
+
+/* --- emit_again.c: what such rows compute again ------------------------------------------------------------------- */
+
+/* Is it loaded as one number for all of a row? */
+bool weft_emit_is_number(const struct weft_emit *e, uint32_t value);
+/* Is it computed again by stages behind the one that makes it? */
+bool weft_emit_is_again(const struct weft_emit *e, uint32_t value);
 /* What an instruction reads: its operands, and for what is computed again the operands of that behind them. */
 unsigned weft_emit_reads_of(const struct weft_emit *e, uint32_t op,
                             uint32_t ret[WEFT_K_MAX_IN * (WEFT_K_MAX_IN + 1)]);
+/* Numbers that stages in front have loaded of another row, and that the stage at a depth reads again: w3_1. */
+void weft_emit_load_numbers(const struct weft_emit *e, int depth);
 
 /* --- emit_pick.c: of a line that is the same for all rows, the place that one number of a row names --------------- */
 

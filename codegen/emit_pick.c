@@ -38,6 +38,8 @@ struct weft_emit_pick weft_emit_pick_of(const struct weft_emit *e, int depth)
     const struct weft_form_stage *stage = weft_emit_stage_at(e, depth);
     const struct weft_form_op *const op = e->form->op;
     struct weft_emit_pick pick = none;
+    if (e->several)
+        return none;
     for (uint32_t i = stage->first; i < stage->first + stage->ops; i++) {
         if ((op[i].kind == WEFT_FORM_MAP && weft_emit_in_memory(e, i)) || reads_kept(e, stage->first, i))
             return none;

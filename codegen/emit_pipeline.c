@@ -14,8 +14,10 @@
  * row's terms are added to comes to a number `late` passes behind, before the terms of another row: a fold and a
  * logarithm take longer than a row of 128 columns, and the window of a core is not longer than its instructions.
  *
- * Of what one cheap instruction makes of an operand, nothing is kept: the operand is read again instead, without a
- * store whose lines come back to the first-level cache.
+ * What is cheap to compute again is not kept (emit_again.c).
+ *
+ * Rows of several lines go line by line: so the loops along a line are those that rows by themselves have, and what the
+ * stages in front read lies far enough ahead all the same.
  *
  * Not done: folds across rows, scans, and values that are read more than a stage behind. */
 #include "codegen/emit_parts.h"
@@ -63,30 +65,11 @@ bool weft_emit_is_handed_on(const struct weft_emit *e, uint32_t v)
            (op->kind == WEFT_FORM_MAP && !e->program->stage[weft_emit_stage_of(e, v)].inside);
 }
 
-/* Is it computed again by stages behind the one that makes it? One cheap instruction of what lies side by side, or is
- * handed on. */
-static bool is_again(const struct weft_emit *e, uint32_t v)
-{
-    static const char *const cheap[] = {"add", "sub", "mul", "neg", "abs"};
-    const struct weft_form_op *op = &e->form->op[v];
-    bool is = false;
-    for (size_t i = 0; i < sizeof cheap / sizeof *cheap && op->kind == WEFT_FORM_MAP; i++)
-        is |= strcmp(op->word, cheap[i]) == 0;
-    is = is && op->dtype == WEFT_F32 && e->program->value[v].place == WEFT_PROGRAM_TILE;
-    for (unsigned k = 0; k < op->ins && is; k++) {
-        const uint32_t in = op->in[k];
-        is = e->form->op[in].kind == WEFT_FORM_CONST || weft_emit_is_handed_on(e, in) ||
-             (e->form->op[in].kind == WEFT_FORM_LOAD && e->program->value[in].stride == 1 &&
-              !weft_strips_is_look_up(e->form, in));
-    }
-    return is;
-}
-
 static bool can_read(const struct weft_emit *e, uint32_t v, uint32_t stage)
 {
     const struct weft_form_op *op = &e->form->op[v];
     const int distance = weft_emit_depth_of(e, stage) - weft_emit_depth_of(e, weft_emit_stage_of(e, v));
-    if (op->kind == WEFT_FORM_CONST || weft_emit_is_handed_on(e, v) || is_again(e, v))
+    if (op->kind == WEFT_FORM_CONST || weft_emit_is_handed_on(e, v) || weft_emit_is_again(e, v))
         return true;
     return op->kind == WEFT_FORM_MAP && e->program->value[v].place == WEFT_PROGRAM_TILE && distance <= 1;
 }
@@ -122,20 +105,6 @@ static void set_row(struct weft_emit *e, int depth)
 }
 
 /* --- numbers that are handed on ----------------------------------------------------------------------------------- */
-
-/* What an instruction reads: its operands, and for what is computed again the operands of that behind them. */
-unsigned weft_emit_reads_of(const struct weft_emit *e, uint32_t op, uint32_t ret[WEFT_K_MAX_IN * (WEFT_K_MAX_IN + 1)])
-{
-    const struct weft_form_op *from = &e->form->op[op];
-    unsigned count = 0;
-    for (unsigned k = 0; k < from->ins; k++) {
-        ret[count++] = from->in[k];
-        const struct weft_form_op *in = &e->form->op[from->in[k]];
-        for (unsigned j = 0; e->again[from->in[k]] && j < in->ins; j++)
-            ret[count++] = in->in[j];
-    }
-    return count;
-}
 
 /* How many passes behind the one that makes it a value is read last. */
 static int reach_of(const struct weft_emit *e, uint32_t v)
@@ -175,11 +144,11 @@ void weft_emit_name_handed_on(struct weft_emit *e, const struct weft_form_stage 
             if (v >= stage->first || named[v] || distance == 0)
                 continue;
             named[v] = true;
-            if (e->form->op[v].kind == WEFT_FORM_LOAD) {
-                point_again(e, v, depth);
-            } else if (weft_emit_is_handed_on(e, v)) {
+            if (weft_emit_is_number(e, v) || weft_emit_is_handed_on(e, v)) {
                 weft_emit_line(e, "const %s v%u = w%u_%d;", weft_emit_vector(e->form->op[v].dtype), v, v, distance);
                 e->held[v] = true;
+            } else if (e->form->op[v].kind == WEFT_FORM_LOAD) {
+                point_again(e, v, depth);
             }
         }
 }
@@ -337,8 +306,6 @@ static void pass_pieces(struct weft_emit *e)
     for (uint32_t i = 0; i < e->form->ops; i++)
         if (weft_emit_is_fold(e, i))
             piece = weft_emit_piece(e->form, e->program, &e->form->op[i]);
-    for (int depth = 0; depth < all; depth++)
-        weft_emit_open_totals(e, weft_emit_stage_at(e, depth));
     weft_emit_line(e, "for (int64_t begin = 0; begin == 0 || begin < length; begin += %d)", piece);
     weft_emit_open(e);
     weft_emit_line(e, "const int64_t end = length - begin < %d ? length : begin + %d;", piece, piece);
@@ -349,11 +316,41 @@ static void pass_pieces(struct weft_emit *e)
     for (int depth = 0; depth < all; depth++)
         weft_emit_close_chains(e, weft_emit_stage_at(e, depth));
     weft_emit_close(e);
-    for (int depth = 0; depth < all; depth++) {
-        const struct weft_emit_pick pick = weft_emit_pick_of(e, depth);
-        if (pick.depth >= 0)
-            weft_emit_pick_term(e, &pick);
+}
+
+/* Rows of several lines: line by line, of each stage the one of its own row. */
+static void pass_lines(struct weft_emit *e)
+{
+    const struct weft_emit before = *e;
+    weft_emit_open_lines(e);
+    for (int depth = depths(e) - 1; depth >= 0; depth--) {
+        const struct weft_form_stage *const stage = weft_emit_stage_at(e, depth);
+        const struct weft_emit around = *e;
+        weft_emit_line(e, "if (on%d)", depth);
+        weft_emit_open(e);
+        weft_emit_name_handed_on(e, stage);
+        set_row(e, depth);
+        weft_emit_heads(e, stage);
+        if (weft_emit_has_folds(e, stage))
+            weft_emit_fold_line(e, stage);
+        else
+            weft_emit_sweep_line(e, stage, e->inner, "length");
+        weft_emit_close(e);
+        memcpy(e->held, around.held, sizeof e->held);
+        memcpy(e->pointed, around.pointed, sizeof e->pointed);
     }
+    weft_emit_close_lines(e, &before);
+}
+
+/* A row of each stage that is one line, block by block. */
+static void pass_row(struct weft_emit *e)
+{
+    const struct weft_form_stage *const last = weft_emit_stage_at(e, depths(e) - 1);
+    if (!weft_emit_has_folds(e, last)) {
+        open_results(e, last, depths(e) - 1);
+        sweep_ends(e, last);
+    }
+    pass_pieces(e);
 }
 
 static void declare_sums(const struct weft_emit *e)
@@ -423,7 +420,7 @@ void weft_emit_pipeline(struct weft_emit *e)
     const int all = depths(e);
     memcpy(e->rows, e->outer, sizeof e->rows);
     for (uint32_t v = 0; v < e->form->ops; v++)
-        e->again[v] = is_again(e, v);
+        e->again[v] = weft_emit_is_again(e, v);
     declare_handed_on(e);
     for (int depth = 0; depth < all; depth++) {
         const struct weft_emit_pick pick = weft_emit_pick_of(e, depth);
@@ -446,14 +443,22 @@ void weft_emit_pipeline(struct weft_emit *e)
         weft_emit_line(e, depth ? "const int64_t %s = on%d ? pass - %d * apart : 0;"
                                 : "const int64_t %s = on%d ? pass : 0;", e->outer, depth, depth);
         e->at = "here";
+        weft_emit_open_row(e, depth);
         weft_emit_heads(e, weft_emit_stage_at(e, depth));
         take_handed_on(e, depth);
+        weft_emit_load_numbers(e, depth);
     }
-    if (!weft_emit_has_folds(e, weft_emit_stage_at(e, all - 1))) {
-        open_results(e, weft_emit_stage_at(e, all - 1), all - 1);
-        sweep_ends(e, weft_emit_stage_at(e, all - 1));
+    for (int depth = 0; depth < all; depth++)
+        weft_emit_open_totals(e, weft_emit_stage_at(e, depth));
+    if (e->several)
+        pass_lines(e);
+    else
+        pass_row(e);
+    for (int depth = 0; depth < all; depth++) {
+        const struct weft_emit_pick pick = weft_emit_pick_of(e, depth);
+        if (pick.depth >= 0)
+            weft_emit_pick_term(e, &pick);
     }
-    pass_pieces(e);
     keep_sums(e);
     weft_emit_close(e);
     memset(e->past, 0, sizeof e->past);

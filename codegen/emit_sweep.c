@@ -75,6 +75,10 @@ void weft_emit_open_totals(struct weft_emit *e, const struct weft_form_stage *st
     WEFT_EACH_FOLD(e, stage, f)
     {
         weft_emit_line(e, "vf total%u[FOLD_CHAINS];", f);
+        if (e->several) { /* there may be no line */
+            weft_emit_each_chain(e);
+            weft_emit_line(e, "    total%u[chain] = vall(%s);", f, weft_emit_identity[e->form->op[f].fold]);
+        }
         if (weft_emit_is_extreme(e, f))
             weft_emit_line(e, "vseen seen%u = {0};", f);
     }
@@ -112,8 +116,31 @@ static void fold_blocks(struct weft_emit *e, const struct weft_form_stage *stage
     weft_emit_close(e);
 }
 
+/* Of short lines the rest is a good part: it is added in registers, by code for each chain. */
+static void fold_short_rest(struct weft_emit *e, const struct weft_form_stage *stage)
+{
+    weft_emit_each_chain(e);
+    weft_emit_open(e);
+    weft_emit_line(e, "const int64_t part = %s + chain * LANES;", e->inner);
+    weft_emit_line(e, "if (part < end)");
+    weft_emit_open(e);
+    weft_emit_line(e, "const int live = end - part < LANES ? (int)(end - part) : LANES;");
+    e->at = "part";
+    e->tail = true;
+    e->lanes = "[chain]";
+    weft_emit_body(e, stage);
+    e->tail = false;
+    e->at = "here";
+    weft_emit_close(e);
+    weft_emit_close(e);
+}
+
 void weft_emit_fold_rest(struct weft_emit *e, const struct weft_form_stage *stage)
 {
+    if (e->several) {
+        fold_short_rest(e, stage);
+        return;
+    }
     weft_emit_line(e, "const int64_t rest = %s;", e->inner);
     WEFT_EACH_FOLD(e, stage, f)
     {
@@ -146,8 +173,11 @@ void weft_emit_close_chains(struct weft_emit *e, const struct weft_form_stage *s
     WEFT_EACH_FOLD(e, stage, f)
     {
         weft_emit_each_chain(e);
-        weft_emit_line(e, "    total%u[chain] = begin ? %s(total%u[chain], acc%u[chain]) : acc%u[chain];", f,
-                       combine(e, f), f, f, f);
+        if (e->several)
+            weft_emit_line(e, "    total%u[chain] = %s(total%u[chain], acc%u[chain]);", f, combine(e, f), f, f);
+        else
+            weft_emit_line(e, "    total%u[chain] = begin ? %s(total%u[chain], acc%u[chain]) : acc%u[chain];", f,
+                           combine(e, f), f, f, f);
     }
 }
 
@@ -156,7 +186,8 @@ static void finish(struct weft_emit *e, uint32_t f, const char *number)
 {
     const struct weft_form_op *op = &e->form->op[f];
     char divided[192], right[256], comment[256];
-    snprintf(divided, sizeof divided, "%s%s", number, op->fold == WEFT_K_MEAN ? " / vall((float)length)" : "");
+    snprintf(divided, sizeof divided, "%s%s", number,
+             op->fold != WEFT_K_MEAN ? "" : e->several ? " / vall((float)folded)" : " / vall((float)length)");
     weft_emit_rounded(op->dtype, divided, right, sizeof right);
     weft_emit_comment(e, f, comment, sizeof comment);
     weft_emit_line(e, "const vf v%u = %s; %s", f, right, comment);
@@ -180,12 +211,11 @@ void weft_emit_finish_totals(struct weft_emit *e, const struct weft_form_stage *
     }
 }
 
-static void fold_row(struct weft_emit *e, const struct weft_form_stage *stage)
+void weft_emit_fold_line(struct weft_emit *e, const struct weft_form_stage *stage)
 {
     int piece = LINE_PIECE;
     WEFT_EACH_FOLD(e, stage, f)
         piece = weft_emit_piece(e->form, e->program, &e->form->op[f]);
-    weft_emit_open_totals(e, stage);
     weft_emit_line(e, "for (int64_t begin = 0; begin == 0 || begin < length; begin += %d)", piece);
     weft_emit_open(e);
     weft_emit_line(e, "const int64_t end = length - begin < %d ? length : begin + %d;", piece, piece);
@@ -197,6 +227,26 @@ static void fold_row(struct weft_emit *e, const struct weft_form_stage *stage)
     weft_emit_close(e);
     weft_emit_close_chains(e, stage);
     weft_emit_close(e);
+}
+
+/* Of a row, the line, or its lines one behind the other. */
+static void sweep_row(struct weft_emit *e, const struct weft_form_stage *stage)
+{
+    const struct weft_emit before = *e;
+    const bool folds = weft_emit_has_folds(e, stage);
+    weft_emit_open_totals(e, stage);
+    if (!e->several && !folds)
+        weft_emit_open(e);
+    weft_emit_open_lines(e);
+    if (e->several)
+        weft_emit_heads(e, stage);
+    if (folds)
+        weft_emit_fold_line(e, stage);
+    else
+        weft_emit_sweep_line(e, stage, e->inner, "length");
+    weft_emit_close_lines(e, &before);
+    if (!e->several && !folds)
+        weft_emit_close(e);
     weft_emit_finish_totals(e, stage);
 }
 
@@ -206,7 +256,8 @@ static void point_at_columns(const struct weft_emit *e)
     int number = 0;
     for (uint32_t i = 0; i < e->form->ops; i++) {
         if (weft_strips_is_across(e->form, i))
-            weft_emit_line(e, "float *const column%u = (float *)tile->at[%d];", i, e->program->values + number);
+            weft_emit_line(e, "float *const column%s%u = (float *)tile->at[%d];", e->several ? "s" : "", i,
+                           e->program->values + number);
         number += e->form->op[i].kind == WEFT_FORM_FOLD;
     }
 }
@@ -220,6 +271,7 @@ void weft_emit_rows(struct weft_emit *e)
     point_at_columns(e);
     weft_emit_line(e, "for (int64_t %s = 0; %s < points; %s++)", e->outer, e->outer, e->outer);
     weft_emit_open(e);
+    weft_emit_open_row(e, /* depth= */ -1);
     for (uint32_t s = 0; s < e->form->stages; s++) {
         const struct weft_form_stage *stage = &e->form->stage[s];
         const bool inside = e->program->stage[s].inside;
@@ -232,15 +284,10 @@ void weft_emit_rows(struct weft_emit *e)
         }
         e->at = inside ? "here" : NULL;
         weft_emit_heads(e, stage);
-        if (!inside) {
+        if (inside)
+            sweep_row(e, stage);
+        else
             weft_emit_body(e, stage);
-        } else if (weft_emit_has_folds(e, stage)) {
-            fold_row(e, stage);
-        } else {
-            weft_emit_open(e);
-            weft_emit_sweep_line(e, stage, e->inner, "length");
-            weft_emit_close(e);
-        }
     }
     weft_emit_close(e);
 }

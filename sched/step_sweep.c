@@ -96,8 +96,10 @@ double weft_step_reduce_lines(const struct weft_reduce *reduce, double elements,
 {
     int64_t lanes;
     const int64_t columns = weft_reduce_columns(reduce, &lanes);
-    if (columns == 0)
-        return results;
+    if (columns == 0) { /* of each result, one for each point of the axes in front of the last */
+        const double line = (double)reduce->reduced_extent[reduce->reduced - 1];
+        return line > 0 && elements > results * line ? elements / line : results;
+    }
     return columns >= lanes
                ? 0 : elements / (double)columns * (double)(lanes - columns) / (double)lanes / EMPTY_VECTORS;
 }

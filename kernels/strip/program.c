@@ -167,8 +167,8 @@ static void place_strips(struct weft_program *p, int stage, size_t slot_bytes)
 
 static void place_values(struct weft_program *p)
 {
-    const size_t heads = p->values * (2 * sizeof(char *) + 2 * sizeof(int64_t)) + p->folds * sizeof(char *) +
-                         p->ops * sizeof(struct weft_strip_args);
+    const size_t heads = p->values * (2 * sizeof(char *) + (2 + WEFT_PROGRAM_SKIPS) * sizeof(int64_t)) +
+                         p->folds * sizeof(char *) + p->ops * sizeof(struct weft_strip_args);
     p->scratch = 0;
     reserve(p, (int64_t)heads);
     for (int v = 0; v < p->values; v++) {

@@ -58,6 +58,7 @@
 #define WEFT_PROGRAM_ORIGIN ((intptr_t)1 << 40) /* the address of position 0 */
 enum { WEFT_PROGRAM_ARGUMENTS = 64, /* at most */
        WEFT_PROGRAM_POSITION = UINT16_MAX, /* the number of no argument: addresses count positions, bytes are 1 */
+       WEFT_PROGRAM_SKIPS = 2,      /* inner axes in front of the last one, at most, of what is compiled */
        WEFT_PROGRAM_GRAIN = 16,     /* outer points side by side that one worker does: a line of f32 */
        WEFT_PROGRAM_COLUMNS = 128 }; /* long folds of fewer columns are priced as narrow: parts are pieces of lines */
 
@@ -134,11 +135,14 @@ struct weft_program_worker;
 struct weft_program_tile {
     char *const *at;       /* by value: at the first point. Behind them by fold, across lines: 8 bytes for each point */
     const int64_t *next;   /* by value: bytes from line to line */
-    int64_t points, length; /* outer points; inner points of each */
+    int64_t points, length; /* outer points; inner points of each, where strips run along inner those of a line */
     uint64_t past;          /* by argument, a bit each: results that go past the caches */
     const int64_t *bound;   /* weft_program.bound */
     int64_t rows;           /* of TILE values there is memory for so many outer points */
     int64_t strip;          /* of STRIP values, for so many points */
+    const int64_t *skip;    /* of programs with several lines to an outer point, WEFT_PROGRAM_SKIPS numbers by value:
+                             * bytes from line to line along the inner axes in front of the last, the outermost first */
+    const int64_t *lines;   /* and how many there are along each of these axes */
     /* The scan with this number, on the strip of `count` points that begins `from` points behind the first one of outer
      * point `line` (strips along inner), or on step `line` of `count` lines (strips along outer), from its operand at
      * `in` to `out`. Strips and steps come in the order of the scan, and what it has come to begins anew with the
@@ -254,6 +258,7 @@ struct weft_program_worker {
     char **base;                  /* by value: at the first point of the tile; behind them by fold: its state */
     char **at;                    /* at the first point of the next line */
     int64_t *next;                /* by value: bytes from line to line in this tile */
+    int64_t *skip;                /* of weft_program_tile */
     int64_t *written;             /* by value: number of the block, or tile, that it was written out for */
     struct weft_strip_args *args; /* by op */
     char *const *argument;

@@ -337,7 +337,8 @@ static void run_code(const struct weft_program_worker *w, int64_t points, int64_
     const struct weft_program *p = w->program;
     p->code(&(struct weft_program_tile){
         .at = w->base, .next = w->next, .points = points, .length = length, .past = p->past, .bound = p->bound,
-        .rows = p->tile, .strip = p->strip, .scan = weft_program_scan_code, .worker = w});
+        .rows = p->tile, .strip = p->strip, .skip = w->skip, .lines = p->inner, .scan = weft_program_scan_code,
+        .worker = w});
 }
 
 void weft_program_run_tile(struct weft_program_worker *w, int64_t points)
@@ -349,7 +350,7 @@ void weft_program_run_tile(struct weft_program_worker *w, int64_t points)
         if (p->value[v].place == WEFT_PROGRAM_TILE)
             w->next[v] = points * p->value[v].bytes;
     if (p->code) {
-        run_code(w, points, p->folded);
+        run_code(w, points, p->along_inner ? p->inner[p->inner_rank - 1] : p->folded);
         return;
     }
     for (int s = 0; s < p->stages; s++)
@@ -371,11 +372,14 @@ struct weft_program_worker weft_program_open_worker(const struct weft_program *p
     w.at = w.base + p->values + p->folds;
     w.next = (int64_t *)(w.at + p->values);
     w.written = w.next + p->values;
+    w.skip = w.written + p->values;
     for (int f = 0; f < p->folds; f++)
         w.base[p->values + f] = scratch + p->fold[f].at;
     for (int v = 0; v < p->values; v++) {
         w.next[v] = p->value[v].next;
         w.written[v] = 0;
+        for (int i = 0; i < WEFT_PROGRAM_SKIPS && p->code; i++)
+            w.skip[v * WEFT_PROGRAM_SKIPS + i] = i < p->inner_rank - 1 ? p->value[v].inner[i] * p->value[v].bytes : 0;
     }
     for (int i = 0; i < p->ops && !p->code; i++) {
         const struct weft_program_op *op = &p->op[i];

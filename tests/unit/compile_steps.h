@@ -15,7 +15,7 @@ static struct known {
     const unsigned long *calls; /* how many there were, counted in its own object */
 } known[8192];
 static unsigned knows;
-static long compiled, not_compiled;
+static long compiled, several, not_compiled; /* several: of the compiled ones, with rows of several lines */
 
 /* The function `name` of the text, called through another one, counted_<name>, which counts the calls. */
 static inline struct known compile_counted(struct weft_text *text, const char *name, uint32_t cpu, uint64_t source)
@@ -83,6 +83,7 @@ static inline void run_compiled(struct weft_execution *e)
         const struct weft_form *const form = weft_step_form(&plan->step[i]);
         const bool takes = !weft_emit_refuse(form, program);
         *(takes ? &compiled : &not_compiled) += 1;
+        several += takes && program->along_inner && program->inner_rank > 1;
         if (!takes)
             continue;
         struct weft_tier *const tier = plan->step[i].tier;

@@ -86,6 +86,8 @@ static inline void draw_box(struct maker *m)
         m->folded <<= m->rank - count;
     if (draw(m, 10) == 0)
         m->folded = draw(m, 1u << m->rank);
+    if (m->rank > 2 && draw(m, 3) == 0) /* rows of several lines: all but an axis between others */
+        m->folded = ((1u << m->rank) - 1) & ~(2u << draw(m, (unsigned)m->rank - 2));
     m->open = draw(m, 4) ? -1 : (int)draw(m, (unsigned)m->rank);
     if (m->rank == 2 && draw(m, 16) == 0) { /* few rows that are long enough for scans to cut them into chunks */
         m->extent[0] = 1 + draw(m, 3);

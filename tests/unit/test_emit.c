@@ -4,6 +4,7 @@
 #include "tests/unit/emit_forms.h"
 #include "tests/unit/emit_look_forms.h"
 #include "tests/unit/emit_scan_forms.h"
+#include "tests/unit/emit_several_forms.h"
 #include "tests/unit/emit_support.h"
 
 struct subject {
@@ -30,6 +31,10 @@ static const struct subject subjects[] = {
     {joined_over, true, false},      {joined_over, false, false},   {flipped, true, false},
     {flipped_rows, true, false},     {flipped_rows, false, false},  {slower, true, false},
     {slower, false, false},
+    {batch_norm, true, false},       {batch_norm, false, false},    {batch_norm_backward, true, false},
+    {batch_norm_backward, false, false}, {softmax_planes, true, false}, {softmax_planes, false, false},
+    {mean_of_three, true, false},    {across_planes, true, false},  {across_planes, false, false},
+    {looked_planes, true, false},
 };
 
 /* Compiled code, by what it was compiled for. */
@@ -252,18 +257,18 @@ static void refuse_some(struct fixture *f)
                       "    }\n"
                       "  }\n"
                       "}\n", 50, 60, "has ops that are not written in vectors");
-    expect_refused(f, "kernel @planes(in %x: f32[N,8,C], out %y: f32[8]) {\n"
-                      "  axis n in N\n  axis k in 8\n  axis c in C\n"
-                      "  phase k {\n"
-                      "    sweep n, k, c {\n"
-                      "      %0: f32 = load %x[n, k, c]\n"
+    expect_refused(f, "kernel @planes(in %x: f32[N,8,C,64], out %y: f32[8,64]) {\n"
+                      "  axis n in N\n  axis k in 8\n  axis c in C\n  axis j in 64\n"
+                      "  phase k, j {\n"
+                      "    sweep n, k, c, j {\n"
+                      "      %0: f32 = load %x[n, k, c, j]\n"
                       "      %1: f32 = fold sum %0 over n, c\n"
                       "    }\n"
-                      "    sweep k {\n"
-                      "      store %y[k], %1\n"
+                      "    sweep k, j {\n"
+                      "      store %y[k, j], %1\n"
                       "    }\n"
                       "  }\n"
-                      "}\n", 50, 60, "reduces several rows into one number");
+                      "}\n", 50, 60, "reduces columns of several axes");
     expect_refused(f, "kernel @wide(in %x: f64[N,C], out %y: f64[N,C]) {\n"
                       "  axis r in N\n  axis c in C\n"
                       "  phase r, c {\n"

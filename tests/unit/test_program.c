@@ -358,7 +358,8 @@ static void groups_compute_what_their_nodes_do(void **state)
            runs, otherwise,
            failures);
     if (compiles)
-        printf("%ld groups of runs as C, of %u sources, %ld interpreted\n", compiled, knows, not_compiled);
+        printf("%ld groups of runs as C, %ld of them with rows of several lines, of %u sources, %ld interpreted\n",
+               compiled, several, knows, not_compiled);
     for (int i = 0; i < 4; i++)
         weft_close(contexts[i]);
     free(m);
