@@ -178,10 +178,10 @@ static void spread_infinities(struct noise_run *run, unsigned operands, const st
         free(packed.data);
     }
     static const uint64_t eighths[] = {1, 4, 8, 8}; /* an infinite weight may meet zeros in every sum */
-    const uint64_t often = eighths[next_bits(run->state) % 4];
+    const uint64_t kind = next_bits(run->state) % 4, often = eighths[kind];
     for (int64_t i = weft_tensor_count(out) - 1; i >= 0 && !finite; i--)
         if (next_bits(run->state) % 8 < often) /* zeros that are known are left out, and with them NaN */
-            weft_store_real(out->dtype, out->data, i, next_bits(run->state) & 3 ? NAN : 0.5);
+            weft_store_real(out->dtype, out->data, i, kind == 3 || next_bits(run->state) & 3 ? NAN : 0.5);
 }
 
 /* A transform by factors of its length adds up all of a line for each result, and takes away again what has no part in
