@@ -227,6 +227,8 @@ static int64_t flops_of(const struct counter *c, weft_node n)
         return at_least_0((int64_t)weft_attention_grad_flops(&tensor[weft_operand(g, n, 1).id],
                                                              &tensor[weft_operand(g, n, 2).id],
                                                              &tensor[weft_operand(g, n, 4).id]));
+    if (op == WEFT_OP_max_pool_grad) /* an element may come from any window of a plane, but each window adds once */
+        return all_elements(&tensor[weft_operand(g, n, 0).id]);
     if (!weft_index_space(g, n, &space))
         return all_elements(&c->frame->tensor[weft_result(g, n, 0).id]);
     int64_t points = traits & WEFT_CONTRACTION ? 2 : 1;

@@ -133,6 +133,8 @@ static double operations(const struct explain *e, const struct weft_graph *graph
         return weft_attention_flops(&in[0], &in[1], out);
     if (op == WEFT_OP_attention_grad)
         return weft_attention_grad_flops(&in[1], &in[2], &in[4]);
+    if (op == WEFT_OP_max_pool_grad)
+        return weft_tensor_elements(&in[0]);
     if (multiplies && !(traits & WEFT_RECURRENT)) /* whose index maps are not known */
         return 2 * points(e, graph, node);
     if (traits & (WEFT_SOURCE | WEFT_VIEW | WEFT_MOVEMENT | WEFT_CONTROL | WEFT_PLACEMENT))
