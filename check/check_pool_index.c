@@ -54,8 +54,11 @@ static void random_pool(struct weft_check *check, struct weft_pool_index *p, str
                             .n = weft_check_between(check, 1, 2), .c = weft_check_between(check, 1, 90)};
     const bool whole = !weft_check_between(check, 0, 5); /* windows as large as the array */
     const bool wide = !weft_check_between(check, 0, 5);  /* rows that are cut, or too many taps */
+    const bool deep = !wide && !whole && !weft_check_between(check, 0, 4); /* little room for rows with much padding */
     if (wide)
         w->spatial = 1, w->c = weft_check_between(check, 1, 3);
+    else if (deep)
+        w->spatial = 2, w->c = weft_check_between(check, 1, 3);
     for (int i = 0; i < w->spatial; i++) {
         const bool last = i == w->spatial - 1;
         w->kernel[i] = wide && !weft_check_between(check, 0, 2) ? weft_check_between(check, 200, 400)
@@ -64,8 +67,13 @@ static void random_pool(struct weft_check *check, struct weft_pool_index *p, str
         w->dilation[i] = weft_check_between(check, 1, whole ? 1 : 3);
         w->pad[i] = whole ? 0 : weft_check_between(check, 0, w->kernel[i] + 1);
         w->pad_after[i] = whole ? 0 : weft_check_between(check, 0, w->kernel[i] + 1);
+        if (deep && !last)
+            w->kernel[i] = 2, w->stride[i] = 1, w->dilation[i] = weft_check_between(check, 5, 60);
+        else if (deep)
+            w->pad[i] = weft_check_between(check, 0, 600), w->pad_after[i] = weft_check_between(check, 0, 600);
         const int64_t window = (w->kernel[i] - 1) * w->dilation[i] + 1;
-        const int64_t more = wide ? weft_check_between(check, 0, 3000) : weft_check_between(check, 0, last ? 70 : 9);
+        const int64_t more = wide || (deep && last) ? weft_check_between(check, 0, deep ? 600 : 3000)
+                                                   : weft_check_between(check, 0, last ? 70 : 9);
         w->in_extent[i] = whole ? window : window + more - weft_check_between(check, 0, w->pad[i]);
         w->in_extent[i] = w->in_extent[i] < 0 ? 0 : w->in_extent[i];
         const int64_t room = w->in_extent[i] + w->pad[i] + w->pad_after[i] - window;

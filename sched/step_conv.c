@@ -211,6 +211,7 @@ static void bind_fold(struct weft_bind *bind, struct conv_step *s)
     if (!weft_epilogue_folds(bind, stride))
         return;
     weft_conv_fold_prepare(&s->fold, &s->conv, bind->step->epilogue->fold, stride);
+    weft_assert(bind->shared == 0); /* results aside and folds exclude each other */
     bind->shared = s->fold.shared;
 }
 

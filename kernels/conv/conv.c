@@ -338,7 +338,8 @@ static void prepare_others(struct weft_conv *conv, const struct weft_conv_shape 
         conv->parts *= weft_gemm_turns(work(s), conv->parts, turn_units(conv, s, form, units) / conv->parts);
     const bool packs = !conv->w_packed && form != WEFT_CONV_PLAIN;
     const int64_t aside = packs ? weft_conv_packed_aside(&conv->packing) : 0;
-    if (packs && weft_conv_pays_together(conv, aside)) {
+    const bool apart = s->groups >= conv->parts && aside * (int64_t)sizeof(float) < (int64_t)weft_conv_pack_bytes(conv);
+    if (packs && !apart && weft_conv_pays_together(conv, aside)) { /* else most parts have groups of their own */
         conv->packs_together = conv->w_packed = true;
         floats = prepare_loops(conv, s, form, &units); /* some have weights in their scratch memory */
     }
@@ -361,6 +362,7 @@ void weft_conv_prepare(struct weft_conv *conv, int workers)
     uint32_t cpu = conv->cpu;
     conv->gemm = (struct weft_gemm){.cache = conv->cache, .kernel = weft_gemm_find(cpu)};
     conv->direct_lanes = 0;
+    conv->w_packed = conv->w_packed && !conv->packs_together; /* as it was before an earlier call */
     conv->packs_together = false;
     const enum weft_conv_form chosen = none ? WEFT_CONV_PLAIN : weft_conv_choose(conv, &s);
     if (is_narrow(&s, chosen) && (cpu & WEFT_CPU_AVX2))

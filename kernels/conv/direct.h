@@ -64,7 +64,7 @@ static inline struct weft_direct_panel weft_direct_panel(const struct weft_gemm_
     return (struct weft_direct_panel){first, o - first < width ? o - first : width, width};
 }
 /* Floats of the weights of a group, o results of so many terms: panels [tap][channel][width], the last one filled with
- * zeros. Behind them, in a line of its own, are flags: for each part that packed, 1 if what it packed is finite, else
+ * zeros. Behind them are flags: for each part that packed, 1 if what it packed is finite, else
  * 0; and 1 for parts that there were not. */
 static inline int64_t weft_direct_flags(const struct weft_gemm_kernel *kernel, int64_t o, int64_t terms)
 {

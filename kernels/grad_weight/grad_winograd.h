@@ -25,8 +25,8 @@
  * A chain has less than half as many terms as one of grad_weight.h has, and the numbers of a product are up to four
  * times as large as those of x and dy: errors are 0.8 to 1.3 times those of the formula. A NaN in dy makes NaNs where
  * the formula does, since each operand of a line of A reaches all results. One in x does so too, and may reach other
- * taps of its channel besides. Of an Inf, and of numbers near the largest, whose sums overflow, NaNs may become where
- * the formula has infinities.
+ * taps of its channel besides, also from a row or column next to what windows see, where sizes of dy are odd. Of an
+ * Inf, and of numbers near the largest, whose sums overflow, NaNs may become where the formula has infinities.
  *
  * Whether it pays is a matter of sizes alone, so that the signature of a descriptor is the same everywhere.
  *

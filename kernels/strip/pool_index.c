@@ -147,34 +147,46 @@ struct piece {
     float line[ROOM] __attribute__((aligned(64)));
 };
 
-/* Fills in the numbers; false: there is no room. */
-static bool set_piece(const struct space *s, struct piece *p, int64_t from, int64_t results)
+/* Heights after which a line's place comes again. */
+static int64_t rows_of(const struct space *s) { return s->reach[1] + 1 + s->stride[1]; }
+
+static void set_piece(const struct space *s, struct piece *p, int64_t from, int64_t results)
 {
-    const int64_t stride = s->stride[2], start = from * stride - s->pad[2], left = most(-start, 0);
+    const int64_t stride = s->stride[2], start = from * stride - s->pad[2];
     const int64_t end = start + (results - 1) * stride + s->reach[2] + 1;
+    const int64_t left = least(most(-start, 0), end - start); /* padding in front, if it is not all that is seen */
     p->from = from, p->results = results;
     p->direct = stride == 1 && s->in_step[2] == 1 && start >= 0 && end <= s->in[2];
     p->column = most(start, 0);
     p->columns = most(least(end, s->in[2]) - p->column, 0);
     p->skip = rounded((left + stride - 1) / stride, GROUP); /* stores are aligned */
-    p->pitch = p->skip + rounded((end - p->column + stride - 1) / stride, GROUP);
+    p->pitch = p->skip + rounded((most(end - p->column, 0) + stride - 1) / stride, GROUP);
     p->step = p->pitch * stride;
-    p->rows = s->reach[1] + 1 + s->stride[1];
+    p->rows = rows_of(s);
     p->lines = p->rows * s->kernel[0];
     for (int64_t t = 0; t < s->kernel[2]; t++) {
         p->place[t] = (int32_t)behind(s, 0, 0, t);
         const int64_t at = p->skip * stride - left + t * s->dilation[2];
         p->tap[t] = p->direct ? start + t * s->dilation[2] : at % stride * p->pitch + at / stride;
     }
-    return results <= COLUMNS && (p->direct || (p->lines <= LINES && p->step <= ROOM / p->lines));
+}
+
+/* Have so many results of a row room, wherever in the row they are? What they see is cut into padding and the rest,
+ * which are rounded up each: a line is longer by a group than it would be without the cut. */
+static bool have_room(const struct space *s, int64_t results)
+{
+    const int64_t stride = s->stride[2], lines = rows_of(s) * s->kernel[0];
+    const bool in_place = stride == 1 && s->in_step[2] == 1 && s->pad[2] <= 0 &&
+                          s->out[2] - s->pad[2] + s->reach[2] <= s->in[2];
+    const int64_t pitch = rounded((results - 1) + (s->reach[2] + stride) / stride, GROUP) + GROUP;
+    return results <= COLUMNS && (in_place || (lines <= LINES && pitch * stride <= ROOM / lines));
 }
 
 /* How many results of a row at once have room; 0: none has. */
 static int64_t results_at_once(const struct space *s)
 {
-    struct piece p;
     int64_t results = least(s->out[2], COLUMNS);
-    while (results > 0 && !set_piece(s, &p, 0, results))
+    while (results > 0 && !have_room(s, results))
         results /= 2;
     return results;
 }
@@ -190,6 +202,7 @@ static void open_piece(const struct space *s, struct piece *p, int64_t from, int
     }
     if (p->direct)
         return;
+    assert(p->lines <= LINES && p->step <= ROOM / p->lines);
     for (int64_t i = 0; i < p->lines * p->step; i++)
         p->line[i] = -INFINITY;
     memset(p->made, 0, sizeof p->made);

@@ -187,3 +187,16 @@ def test_long_sums_of_gradients():
     want = dy.double() @ w.double()
     error = ((x.grad.double() - want).norm() / want.norm()).item()
     assert error < 2.5 * ((dy @ w).double() - want).norm() / want.norm()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_batch_norm_with_statistics_of_16_bits(dtype, call):
+    """torch traces the new running statistics as f32; its op gives the module's type."""
+    theirs = nn.BatchNorm2d(8).to(dtype)
+    ours = copy.deepcopy(theirs)
+    x = torch.randn(2, 8, 5, 5, generator=torch.Generator().manual_seed(3)).to(dtype)
+    run = compiled(ours, call)
+    close = dict(rtol=2 * torch.finfo(dtype).eps, atol=4 * torch.finfo(dtype).eps)  # eager rounds on the way
+    torch.testing.assert_close(run(x), theirs(x), **close)
+    torch.testing.assert_close(ours.running_mean, theirs.running_mean, **close)
+    torch.testing.assert_close(ours.running_var, theirs.running_var, **close)

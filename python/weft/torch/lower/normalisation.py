@@ -136,7 +136,7 @@ def batch_norm_train(b, n, x, scale, bias, *args):
     if not training:
         y = normalised(b, x, scale, bias, mean, spread, epsilon)
         empty = b.scalar(0, mean.dtype, [0])
-        return [y, empty, empty, mean, spread]
+        return [y, empty, empty, *_stated(b, n, 3, mean, spread)]
     m, v, count = batch_moments(b, x)
     y = normalised(b, x, scale, bias, m, v, epsilon)
     rstd = b.op("rsqrt", b.op("add", v, b.like(v, epsilon)))
@@ -149,7 +149,15 @@ def batch_norm_train(b, n, x, scale, bias, *args):
     correction = b.op("div", n_elements, b.op("sub", n_elements, b.scalar(1, wide)))
     unbiased = b.op("mul", v, b.bcast(correction, v.dims))
     mixed = [_mix(b, old, new, momentum) for old, new in ((mean, m), (spread, unbiased))]
-    return [y, m, rstd, b.scalar(0, 12, [0]), *mixed] if name.startswith("_batch_norm") else [y, m, rstd, *mixed]
+    if name.startswith("_batch_norm"):
+        return [y, m, rstd, b.scalar(0, 12, [0]), *_stated(b, n, 4, *mixed)]
+    return [y, m, rstd, *_stated(b, n, 3, *mixed)]
+
+
+def _stated(b, n, first, *running):
+    """New running statistics in the types that the graph states: of 16 bits torch traces them as f32, though its op
+    gives 16 bits. They are rounded as the op does; a copy to the module's buffers is exact then."""
+    return [b.cast(value, statistics_dtype(n, first + i)) for i, value in enumerate(running)]
 
 
 def _mix(b, old, new, momentum):
