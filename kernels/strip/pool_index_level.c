@@ -5,7 +5,7 @@
  * NaN exceeds nothing either: that there is one is all that vectors find out, two taps or vectors by one comparison,
  * and the windows of that vector are then looked at one by one. */
 #include "kernels/strip/pool_index.h"
-#include "kernels/strip/vector.h"
+#include "kernels/strip/even_odd.h"
 
 #include <string.h>
 
@@ -203,17 +203,6 @@ static void windows_fn(const struct weft_pool_windows *w)
 }
 
 /* --- lines -------------------------------------------------------------------------------------------------------- */
-
-#if LANES == 16
-#define EVEN 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
-#define ODD  1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
-#elif LANES == 8
-#define EVEN 0, 2, 4, 6, 8, 10, 12, 14
-#define ODD  1, 3, 5, 7, 9, 11, 13, 15
-#else
-#define EVEN 0, 2, 4, 6
-#define ODD  1, 3, 5, 7
-#endif
 
 INLINE vf load_up_to(const float *p, int64_t n)
 {

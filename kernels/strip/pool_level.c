@@ -3,7 +3,7 @@
  * pool.h. */
 #include "kernels/strip/pool.h"
 #include "kernels/relayout/relayout.h"
-#include "kernels/strip/vector.h"
+#include "kernels/strip/even_odd.h"
 
 /* One copy of `loop` per op, so that the op is a constant inside. */
 #define EITHER(op, loop, ...)                                                                                          \
@@ -91,17 +91,6 @@ static void columns(int op, float *column, const float *x, const struct weft_tap
 }
 
 /* --- along a row -------------------------------------------------------------------------------------------------- */
-
-#if LANES == 16
-#define EVEN 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
-#define ODD  1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
-#elif LANES == 8
-#define EVEN 0, 2, 4, 6, 8, 10, 12, 14
-#define ODD  1, 3, 5, 7, 9, 11, 13, 15
-#else
-#define EVEN 0, 2, 4, 6
-#define ODD  1, 3, 5, 7
-#endif
 
 static void phases(float *phase, int64_t pitch, const float *column, int64_t stride, int64_t n)
 {
