@@ -7,7 +7,7 @@
  *
  * A part takes pieces as long as there are any, and then waits for those that others have taken. So no part waits for
  * one that has not begun, and parts may run one after the other on a single thread. A part alone, and parts whose
- * weights are few, pack for themselves, into scratch memory: waiting takes about a microsecond. */
+ * weights are few, pack for themselves, into scratch memory, which takes less than waiting for others. */
 #ifndef WEFT_TOGETHER_H
 #define WEFT_TOGETHER_H
 

@@ -40,17 +40,15 @@ static struct space space_of(const struct weft_pool *pool)
     struct space s = {.pool = pool, .loops = loops[weft_level_of(pool->cpu)],
                       .op = pool->mean ? WEFT_K_SUM : WEFT_K_MAX};
     for (int i = 0; i < 3; i++) {
-        const int axis = i - (3 - pool->spatial);
-        const bool real = axis >= 0;
-        s.in[i] = real ? pool->in_extent[axis] : 1;
-        s.out[i] = real ? pool->out_extent[axis] : 1;
-        s.kernel[i] = real ? pool->kernel[axis] : 1;
-        s.stride[i] = real ? pool->stride[axis] : 1;
-        s.dilation[i] = real ? pool->dilation[axis] : 1;
-        s.pad[i] = real ? pool->pad[axis] : 0;
-        s.pad_after[i] = real ? pool->pad_after[axis] : 0;
-        s.in_step[i] = real ? pool->in_stride[2 + axis] : 0;
-        s.out_step[i] = real ? pool->out_stride[2 + axis] : 0;
+        s.in[i] = weft_pool_axis(pool, pool->in_extent, i, 1);
+        s.out[i] = weft_pool_axis(pool, pool->out_extent, i, 1);
+        s.kernel[i] = weft_pool_axis(pool, pool->kernel, i, 1);
+        s.stride[i] = weft_pool_axis(pool, pool->stride, i, 1);
+        s.dilation[i] = weft_pool_axis(pool, pool->dilation, i, 1);
+        s.pad[i] = weft_pool_axis(pool, pool->pad, i, 0);
+        s.pad_after[i] = weft_pool_axis(pool, pool->pad_after, i, 0);
+        s.in_step[i] = weft_pool_axis(pool, pool->in_stride + 2, i, 0);
+        s.out_step[i] = weft_pool_axis(pool, pool->out_stride + 2, i, 0);
     }
     return s;
 }

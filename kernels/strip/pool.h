@@ -95,4 +95,11 @@ void weft_pool_run_share(const struct weft_pool *pool, enum weft_pool_form form,
 int32_t weft_pool_parts(const struct weft_pool *pool, enum weft_pool_form form, int64_t taps, int workers);
 int64_t weft_pool_taps(const struct weft_pool *pool);
 
+/* A number of spatial axis i of three: depth, height, width; missing leading ones have `other`. */
+static inline int64_t weft_pool_axis(const struct weft_pool *pool, const int64_t *list, int i, int64_t other)
+{
+    const int axis = i - (3 - pool->spatial);
+    return axis >= 0 ? list[axis] : other;
+}
+
 #endif

@@ -16,20 +16,14 @@ enum { NEAR = 64 << 10, FAR = 128 << 10, FEWEST_CHANNELS = 64 };
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* A number of spatial axis i of three: depth, height, width; missing leading ones have `other`. */
-static int64_t at_axis(const struct weft_pool *pool, const int64_t *list, int i, int64_t other)
-{
-    const int axis = i - (3 - pool->spatial);
-    return axis >= 0 ? list[axis] : other;
-}
-static int64_t in_at(const struct weft_pool *pool, int i) { return at_axis(pool, pool->in_extent, i, 1); }
-static int64_t out_at(const struct weft_pool *pool, int i) { return at_axis(pool, pool->out_extent, i, 1); }
+static int64_t in_at(const struct weft_pool *pool, int i) { return weft_pool_axis(pool, pool->in_extent, i, 1); }
+static int64_t out_at(const struct weft_pool *pool, int i) { return weft_pool_axis(pool, pool->out_extent, i, 1); }
 
 /* How many places along axis i of the operand `count` results read at most. */
 static int64_t reads_of(const struct weft_pool *pool, int i, int64_t count)
 {
-    const int64_t reach = (at_axis(pool, pool->kernel, i, 1) - 1) * at_axis(pool, pool->dilation, i, 1);
-    return least((count - 1) * at_axis(pool, pool->stride, i, 1) + reach + 1, in_at(pool, i));
+    const int64_t reach = (weft_pool_axis(pool, pool->kernel, i, 1) - 1) * weft_pool_axis(pool, pool->dilation, i, 1);
+    return least((count - 1) * weft_pool_axis(pool, pool->stride, i, 1) + reach + 1, in_at(pool, i));
 }
 
 /* --- how large ---------------------------------------------------------------------------------------------------- */
@@ -142,8 +136,8 @@ double weft_pool_count_bands(const struct weft_pool_bands *b)
 /* What results [from, to) of axis i read: ret[0] to ret[1]. */
 static void find_read(const struct weft_pool *pool, int i, int64_t from, int64_t to, int64_t *ret)
 {
-    const int64_t stride = at_axis(pool, pool->stride, i, 1), pad = at_axis(pool, pool->pad, i, 0);
-    const int64_t reach = (at_axis(pool, pool->kernel, i, 1) - 1) * at_axis(pool, pool->dilation, i, 1);
+    const int64_t stride = weft_pool_axis(pool, pool->stride, i, 1), pad = weft_pool_axis(pool, pool->pad, i, 0);
+    const int64_t reach = (weft_pool_axis(pool, pool->kernel, i, 1) - 1) * weft_pool_axis(pool, pool->dilation, i, 1);
     ret[0] = least(most(from * stride - pad, 0), in_at(pool, i));
     ret[1] = most(ret[0], least((to - 1) * stride - pad + reach + 1, in_at(pool, i)));
 }

@@ -16,6 +16,7 @@
  * A maximum goes along with its place over all taps, so that a window of h by w costs h · w and not h + w as in pool.c:
  * columns in common would have to compare places, too. Parts are rows of results, or channels of them. */
 #include "kernels/strip/pool_index.h"
+#include "kernels/strip/pool.h"
 #include "kernels/walk.h"
 
 #include <math.h>
@@ -45,17 +46,15 @@ static struct space space_of(const struct weft_pool_index *p)
     const struct weft_pool *const pool = &p->pool;
     struct space s = {.pool = pool, .loops = loops[weft_level_of(pool->cpu)], .all_taps = 1};
     for (int i = 0; i < 3; i++) {
-        const int axis = i - (3 - pool->spatial);
-        const bool real = axis >= 0;
-        s.in[i] = real ? pool->in_extent[axis] : 1;
-        s.out[i] = real ? pool->out_extent[axis] : 1;
-        s.kernel[i] = real ? pool->kernel[axis] : 1;
-        s.stride[i] = real ? pool->stride[axis] : 1;
-        s.dilation[i] = real ? pool->dilation[axis] : 1;
-        s.pad[i] = real ? pool->pad[axis] : 0;
-        s.in_step[i] = real ? pool->in_stride[2 + axis] : 0;
-        s.out_step[i] = real ? pool->out_stride[2 + axis] : 0;
-        s.index_step[i] = real ? p->index_stride[2 + axis] : 0;
+        s.in[i] = weft_pool_axis(pool, pool->in_extent, i, 1);
+        s.out[i] = weft_pool_axis(pool, pool->out_extent, i, 1);
+        s.kernel[i] = weft_pool_axis(pool, pool->kernel, i, 1);
+        s.stride[i] = weft_pool_axis(pool, pool->stride, i, 1);
+        s.dilation[i] = weft_pool_axis(pool, pool->dilation, i, 1);
+        s.pad[i] = weft_pool_axis(pool, pool->pad, i, 0);
+        s.in_step[i] = weft_pool_axis(pool, pool->in_stride + 2, i, 0);
+        s.out_step[i] = weft_pool_axis(pool, pool->out_stride + 2, i, 0);
+        s.index_step[i] = weft_pool_axis(pool, p->index_stride + 2, i, 0);
         s.reach[i] = (s.kernel[i] - 1) * s.dilation[i];
         s.all_taps *= s.kernel[i];
     }
