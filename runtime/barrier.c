@@ -9,9 +9,9 @@
  *   4 workers   round 0: 0→1 1→2 2→3 3→0   round 1: 0→2 1→3 2→0 3→1
  *
  * What is told is the number of the meeting, so nothing is ever taken back; who is told may be one meeting behind,
- * never two. Bit 0 of a word says that its owner sleeps: after 300 microseconds it stops spinning, so that a worker that
- * lost its core does not make the others burn theirs. To wake a worker takes up to 50 microseconds on a virtual machine,
- * once for each round, so that it pays to spin for as long as parts of a step differ. */
+ * never two. Bit 0 of a word says that its owner sleeps: after 300 microseconds it stops spinning, so that a worker
+ * that lost its core does not make the others burn theirs. To wake a worker takes up to 50 microseconds on a virtual
+ * machine, in each round, so that it pays to spin for as long as the parts of a step differ. */
 #include "runtime/runtime.h"
 
 #include "kernels/pause.h"

@@ -49,7 +49,7 @@ void weft_barrier_free(const struct weft_allocator *allocator, struct weft_barri
 void weft_barrier_open(struct weft_barrier *barrier, int workers, uint32_t generation);
 /* As if the gang had met so often; nobody waits. */
 void weft_barrier_number(struct weft_barrier *barrier, uint32_t meeting);
-/* Returns when all workers of the gang have called it. Spins for at most 20 microseconds, then sleeps in the kernel. */
+/* Returns when all workers of the gang have called it. Spins for at most 300 us, then sleeps in the kernel. */
 void weft_barrier_wait(struct weft_barrier *barrier, int worker, int workers);
 
 /* --- constants.c -------------------------------------------------------------------------------------------------- */
