@@ -297,6 +297,8 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     l->ahead = (l->b_panels || l->pages) && !l->expands && l->n > kernel->columns &&
                (l->m > STREAM_ROWS || kernel->columns == WEFT_GEMM_COLUMNS) &&
                l->k * l->n > weft_gemm_within_cache(g, AHEAD_FLOATS);
+    l->fetches_source = l->pack_b && !l->expands && !weft_gemm_makes_b(g) && (l->b_col == 1 || l->b_row == 1) &&
+                        l->k * l->n > weft_gemm_within_cache(g, AHEAD_FLOATS);
     l->prefetch_c = l->c_col == 1 && !l->aside && !l->b_lines && l->k > THIN_K &&
                     kernel->columns == WEFT_GEMM_COLUMNS &&
                     (l->ahead || g->batch * l->m * l->n > weft_gemm_within_cache(g, AHEAD_FLOATS));

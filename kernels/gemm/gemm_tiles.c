@@ -2,9 +2,13 @@
 /* gemm_tiles.c: blocks and packing around the tiles.
  *
  *   for each product of the batch, or slice of k:
- *     for each block of nc columns, for each block of kc terms:    B's block is copied to scratch, or read where it is
+ *     for each block of nc columns, for each block of kc terms:
  *       for each band of mc rows:                                  A's band is copied to scratch, or read where it is
- *         for each panel of columns, for each tile of rows:        C stays in registers over the block of k
+ *         for each panel of columns:                               B's panel is copied to scratch by the first band, or
+ *           for each tile of rows:                                 read where it is; C stays in registers over kc terms
+ *
+ * Copies come from memory more slowly than products are computed: 8 % of the time of products of 512 x 512 x 512 whose
+ * operands are in no cache (Zen 4). So tiles prefetch what is copied next.
  *
  * Lines of a residual are not asked for ahead of a tile: in the way of the first loads of A and B they cost more (of
  * 3136 x 96 x 384 4 %, of 3136 x 64 x 256 10 %) than the tile waits for them in the end.
@@ -109,15 +113,35 @@ static void approach(const float *a, int64_t a_row, int64_t rows)
     }
 }
 
-/* Tells tile `t` of `tiles` what to prefetch while it makes its sums of k terms: its share of `next`, and its rows of
- * C, unless it begins by reading them (from_c). Of a panel in place, whose rows are pages apart, each tile prefetches
- * another line of all rows. False: nothing. */
-static bool plan_prefetch(const struct weft_gemm_loops *l, struct weft_gemm_last *to, int64_t k, int64_t t,
-                          int64_t tiles, const struct weft_prefetch *next, bool from_c)
+/* What the tiles of a panel prefetch together: `floats` from data on, in equal pieces; or, with a step, each of the
+ * first `tiles` tiles so many lines for each WEFT_AHEAD_TERMS terms, `step` floats apart, the next tile `across`
+ * further. */
+struct fetched {
+    const float *data;              /* or NULL */
+    int64_t floats, tiles, across, step, lines;
+};
+
+/* Lines that are side by side in memory, of each of many rows that are `step` floats apart: another tile prefetches
+ * another line of all rows. */
+static struct fetched lines_of_rows(const float *data, int64_t floats, int64_t step)
 {
-    if (l->ahead && l->pages) {
-        to->ahead_step = l->b_row, to->ahead_lines = WEFT_AHEAD_TERMS;
-        to->ahead = next->data && t * WEFT_AHEAD_LINE < WEFT_GEMM_COLUMNS ? next->data + t * WEFT_AHEAD_LINE : NULL;
+    return (struct fetched){.data = data, .tiles = weft_pieces(floats, LINE), .across = LINE, .step = step,
+                            .lines = WEFT_AHEAD_TERMS};
+}
+
+static struct fetched in_one_piece(const struct weft_prefetch *all)
+{
+    return (struct fetched){.data = all->data, .floats = all->floats};
+}
+
+/* Tells tile `t` of `tiles` what to prefetch while it makes its sums of k terms: its share of `next`, and its rows of
+ * C, unless it begins by reading them (from_c). False: nothing. */
+static bool plan_prefetch(const struct weft_gemm_loops *l, struct weft_gemm_last *to, int64_t k, int64_t t,
+                          int64_t tiles, const struct fetched *next, bool from_c)
+{
+    if (next->step != 0) {
+        to->ahead_step = next->step, to->ahead_lines = next->lines;
+        to->ahead = next->data && t < next->tiles ? next->data + t * next->across : NULL;
     } else {
         to->ahead_step = WEFT_AHEAD_LINE;
         to->ahead = weft_ahead(next->data, next->floats, k / WEFT_AHEAD_TERMS, t, tiles, &to->ahead_lines);
@@ -129,7 +153,7 @@ static bool plan_prefetch(const struct weft_gemm_loops *l, struct weft_gemm_last
 /* One panel of columns by the tiles of a band. a: the band's first row at the block's depth. The epilogue gets the
  * tiles of a taller band some at a time; a low one is not done with its rows yet. */
 static void run_panel(const struct work *w, int64_t tile, int64_t tile_end, const float *a, int64_t a_row,
-                      const float *b, int64_t b_row, const struct weft_prefetch *next, int64_t column, int64_t depth,
+                      const float *b, int64_t b_row, const struct fetched *next, int64_t column, int64_t depth,
                       int64_t k)
 {
     const int64_t whole = w->gemm->kernel->columns, columns = smaller(whole, w->column_end - column);
@@ -178,29 +202,36 @@ static void pack_band(const struct work *w, int64_t row, int64_t row_end, int64_
                          w->l->a_col, piece.rows, piece.columns);
 }
 
-/* Copies columns [column, column_end) of B for a block of k to panels of `k` rows; of a packed B of smaller elements,
- * converts them; or makes them. */
-static void pack_block(const struct work *w, int64_t column, int64_t column_end, int64_t depth, int64_t k)
+/* Copies the panel of columns [column, column_end) of B for a block of k; of a packed B of smaller elements, converts
+ * it; or makes it. */
+static void pack_panel(const struct work *w, float *panel, int64_t column, int64_t column_end, int64_t depth, int64_t k)
 {
     const struct weft_gemm *g = w->gemm;
-    const int64_t whole = g->kernel->columns;
+    const int64_t whole = g->kernel->columns, columns = column_end - column;
     weft_gemm_hook *const hook = weft_gemm_makes_b(g);
-    for (int64_t j = column; j < column_end; j += whole) {
-        float *const panel = w->block + (j - column) * k;
-        const int64_t columns = smaller(whole, column_end - j);
-        if (w->l->expands) {
-            weft_gemm_widen(g, panel, weft_gemm_small_at(g, w->b, j * w->l->k + depth * whole), k * whole);
-            continue;
-        }
-        if (!hook)
-            weft_gemm_gather(g->kernel, panel, whole, w->b + depth * w->l->b_row + j * w->l->b_col, w->l->b_row,
-                             w->l->b_col, k, columns);
-        else
-            weft_gemm_call_hook(g, hook, w->data->user,
-                                (struct weft_gemm_piece){.data = panel, .row = whole, .column = 1, .rows = k,
-                                                         .columns = columns, .batch = w->batch, .first_row = depth,
-                                                         .first_column = j});
-    }
+    if (w->l->expands)
+        weft_gemm_widen(g, panel, weft_gemm_small_at(g, w->b, column * w->l->k + depth * whole), k * whole);
+    else if (!hook)
+        weft_gemm_gather(g->kernel, panel, whole, w->b + depth * w->l->b_row + column * w->l->b_col, w->l->b_row,
+                         w->l->b_col, k, columns);
+    else
+        weft_gemm_call_hook(g, hook, w->data->user,
+                            (struct weft_gemm_piece){.data = panel, .row = whole, .column = 1, .rows = k,
+                                                     .columns = columns, .batch = w->batch, .first_row = depth,
+                                                     .first_column = column});
+}
+
+/* The rows or columns of B that pack_panel copies for k terms from `depth` on of a panel at `column`. Columns that lie
+ * from end to end: a tile prefetches a line of each. */
+static struct fetched source_of(const struct work *w, int64_t column, int64_t depth, int64_t k)
+{
+    const struct weft_gemm_loops *const l = w->l;
+    const float *const data = w->b + depth * l->b_row + column * l->b_col;
+    const int64_t columns = smaller(w->gemm->kernel->columns, l->n - column);
+    if (l->b_col == 1)
+        return lines_of_rows(data, columns, l->b_row);
+    return (struct fetched){.data = data, .tiles = weft_pieces(k, LINE), .across = LINE, .step = l->b_col,
+                            .lines = weft_pieces(columns * WEFT_AHEAD_TERMS, k)};
 }
 
 /* Piece `piece` of so many. */
@@ -212,31 +243,58 @@ static struct weft_prefetch piece_of(const struct weft_prefetch *all, int64_t pi
                                   .floats = (end - begin) * WEFT_AHEAD_LINE};
 }
 
-/* What the tiles of panel j of columns [column, column_end) prefetch, up to tile_end, for a block of k: the next panel
- * of a large B, be it the first one again for the next band or block of k. Behind the last one, and instead of panels
- * of a small B: what the caller says the worker reads in its next step; or what is behind the part's columns, since
- * workers have parts side by side. */
-static struct weft_prefetch panel_prefetch(const struct work *w, int64_t tile_end, int64_t j, int64_t column,
-                                           int64_t column_end, int64_t depth, int64_t k)
+/* A block of columns [column, column_end) and `k` terms from `depth` on, its first tile, and the tiles of a band. */
+struct block {
+    int64_t column, column_end, depth, k;
+    int64_t first, tile, tile_end;
+};
+
+/* While panel j of a copied B is read, from the memory of a B that is in no near cache: the panel that is copied next,
+ * in this block by the first band, else for the next one; or the next band of an A that is copied. */
+static struct fetched copied_prefetch(const struct work *w, const struct block *of, int64_t j)
+{
+    const struct weft_gemm_loops *const l = w->l;
+    const int64_t next = j + w->gemm->kernel->columns;
+    if (next < of->column_end)
+        return of->tile == of->first ? source_of(w, next, of->depth, of->k) : (struct fetched){.data = NULL};
+    if (of->tile_end < w->tile_end) {
+        const int64_t row = row_of(w, of->tile_end), end = row_of(w, smaller(of->tile_end + l->band, w->tile_end));
+        return w->band && l->a_row == 1 && !weft_gemm_makes_a(w->gemm)
+                   ? lines_of_rows(w->a + row + of->depth * l->a_col, end - row, l->a_col)
+                   : (struct fetched){.data = NULL};
+    }
+    if (of->depth + of->k < w->k_end)
+        return source_of(w, of->column, of->depth + of->k, of->k);
+    return of->column_end < w->column_end ? source_of(w, of->column_end, w->k_begin, of->k)
+                                          : in_one_piece(&w->data->prefetch);
+}
+
+/* What the tiles of panel j of a block prefetch: the next panel of a large B, be it the first one again for the next
+ * band or block of k. Behind the last one, and instead of panels of a small B: what the caller says the worker reads in
+ * its next step; or what is behind the part's columns, since workers have parts side by side. */
+static struct fetched panel_prefetch(const struct work *w, const struct block *of, int64_t j)
 {
     const struct weft_gemm_loops *const l = w->l;
     const struct weft_prefetch *const next_step = &w->data->prefetch;
-    const int64_t whole = w->gemm->kernel->columns, terms = depth * whole;
-    const bool last = tile_end == w->tile_end && depth + k == w->k_end;
-    if (!l->ahead)
-        return last ? piece_of(next_step, (j - column) / whole, weft_pieces(column_end - column, whole))
-                    : (struct weft_prefetch){.data = NULL};
-    if (j + whole < column_end)
-        return (struct weft_prefetch){w->b + (l->pages ? j + whole + depth * l->b_row : (j + whole) * l->k + terms),
-                                      k * whole};
+    const int64_t whole = w->gemm->kernel->columns, terms = of->depth * whole, floats = of->k * whole;
+    const bool last = of->tile_end == w->tile_end && of->depth + of->k == w->k_end;
+    if (l->fetches_source)
+        return copied_prefetch(w, of, j);
+    if (!l->ahead) {
+        const struct weft_prefetch piece =
+            piece_of(next_step, (j - of->column) / whole, weft_pieces(of->column_end - of->column, whole));
+        return last ? in_one_piece(&piece) : (struct fetched){.data = NULL};
+    }
     if (l->pages)
-        return (struct weft_prefetch){.data = NULL};
-    if (tile_end < w->tile_end)
-        return (struct weft_prefetch){w->b + column * l->k + terms, k * whole};
+        return j + whole < of->column_end ? source_of(w, j + whole, of->depth, of->k) : (struct fetched){.data = NULL};
+    if (j + whole < of->column_end)
+        return (struct fetched){w->b + (j + whole) * l->k + terms, floats};
+    if (of->tile_end < w->tile_end)
+        return (struct fetched){w->b + of->column * l->k + terms, floats};
     if (!last)
-        return (struct weft_prefetch){w->b + column * l->k + terms + k * whole, k * whole};
-    const float *const behind = column_end < l->n ? w->b + column_end * l->k + w->k_begin * whole : NULL;
-    return next_step->data ? *next_step : (struct weft_prefetch){behind, k * whole};
+        return (struct fetched){w->b + of->column * l->k + terms + floats, floats};
+    const float *const behind = of->column_end < l->n ? w->b + of->column_end * l->k + w->k_begin * whole : NULL;
+    return next_step->data ? in_one_piece(next_step) : (struct fetched){behind, floats};
 }
 
 /* Columns [column, column_end) by all rows of the box, for one block of k. */
@@ -247,8 +305,6 @@ static void run_block(const struct work *w, int64_t tile, int64_t column, int64_
     /* Of bands of one tile many are handed over together, or a band in pieces. */
     const bool wide = l->rows * (column_end - column) >= WEFT_HANDED_RESULTS;
     int64_t waiting = row_of(w, tile); /* the first row that is finished and not handed over */
-    if (w->block)
-        pack_block(w, column, column_end, depth, k);
     for (int64_t t = tile; t < w->tile_end; t += band) {
         const int64_t t_end = smaller(t + band, w->tile_end), row = row_of(w, t);
         const float *a = w->a + row * l->a_row + depth;
@@ -257,12 +313,15 @@ static void run_block(const struct work *w, int64_t tile, int64_t column, int64_
             a = w->band;
         }
         const bool hand = w->hand && depth + k == w->k_end && t_end - t == 1;
+        const struct block now = {column, column_end, depth, k, tile, t, t_end};
         waiting = band > 1 ? row : waiting;
         for (int64_t j = column, handed = j; j < column_end; j += whole) {
+            if (w->block && t == tile)
+                pack_panel(w, w->block + (j - column) * k, j, smaller(j + whole, column_end), depth, k);
             const float *const b = w->block      ? w->block + (j - column) * k
                                    : l->b_panels ? w->b + j * l->k + depth * whole
                                                  : w->b + depth * l->b_row + j * l->b_col;
-            const struct weft_prefetch next = panel_prefetch(w, t_end, j, column, column_end, depth, k);
+            const struct fetched next = panel_prefetch(w, &now, j);
             run_panel(w, t, t_end, a, w->band ? weft_gemm_band_row(l) : l->a_row, b,
                       w->block || l->b_panels ? whole : l->b_row, &next, j, depth, k);
             const int64_t j_end = smaller(j + whole, column_end), rows = row_of(w, t_end) - row;
@@ -328,9 +387,9 @@ void weft_gemm_run_plainly(const struct weft_gemm *gemm, const struct weft_gemm_
             for (int64_t j = column, handed = column; j < column_end; j += whole) {
                 const int64_t columns = smaller(whole, column_end - j);
                 weft_gemm_tile_fn *const *const tile = l->tile[columns < whole];
-                const struct weft_prefetch none = {.data = NULL};
-                const struct weft_prefetch next =
-                    prefetches ? panel_prefetch(&w, t_end, j, column, column_end, 0, l->k) : none;
+                const struct block now = {column, column_end, 0, l->k, begin[1], t, t_end};
+                const struct fetched next = prefetches ? panel_prefetch(&w, &now, j)
+                                                       : (struct fetched){.data = NULL};
                 i = row;
                 for (int64_t u = t; u < t_end; u++) {
                     if (prefetches)
