@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scatter_const: a scatter into a uniform constant is a choice or a padding.
  *
- *   %k: f32[N,9] = const value=0                        %p: i64[9] = iota axis=0
- *   %y: f32[N,9] = scatter_elements %k, %i, %u axis=1   %c: bool[N,9] = eq %p repeated, %i repeated
+ *   %k: f32[N,9] = const value=0                        %p: f32[9] = iota axis=0
+ *   %y: f32[N,9] = scatter_elements %k, %i, %u axis=1   %c: bool[N,9] = eq %p repeated, %i cast and repeated
  *                                                  →    %y: f32[N,9] = select %c, %u repeated, %k
  *
  * Here %i and %u are [N,1]: a line of the result has one element that is replaced, so each result says for itself
@@ -15,7 +15,9 @@
  *     one index into the first axis is the same;
  *   - negative indices count from the end, so the extent is added to them, in 64 bits, where no index type overflows.
  *     An index that lies outside equals no place, and updates nothing, as it should. An unsigned index of 2^63 or more
- *     is negative then, and lies outside as well;
+ *     is negative then, and lies outside as well. Places below 2^24 are compared as f32, which has each of them, and
+ *     in which a vector has twice as many: an index that f32 does not have lies outside, and is rounded to one that
+ *     does;
  *   - a `form` computes the update from the number first: the same op, on the small shape of the updates.
  *
  * Where the indices are known and count s, s + 1, … along the axis for all lines alike, the updates lie in the result
@@ -53,6 +55,13 @@ static weft_val place_of_index(struct weft_builder *b, weft_val index, weft_dim 
     return weft_build(b, WEFT_OP_select, 3, from_end, 0, NULL, NULL);
 }
 
+/* The type in which places along an axis are compared. */
+static enum weft_dtype type_of_places(weft_dim extent)
+{
+    enum { EXACT = 1 << 24 };
+    return weft_dim_is_constant(extent) && weft_dim_value(extent) <= EXACT ? WEFT_F32 : WEFT_I64;
+}
+
 /* Where the axis counts what the index says, the update, and elsewhere the number. `index` and `update` are of the
  * result's rank, with extent 1 where they are repeated. */
 static weft_val choose(struct weft_builder *b, const struct weft_type *type, int axis, weft_val index, weft_val update,
@@ -61,14 +70,17 @@ static weft_val choose(struct weft_builder *b, const struct weft_type *type, int
     int place[WEFT_MAX_RANK];
     for (int i = 0; i < type->rank; i++)
         place[i] = i;
-    const struct weft_type line = {.dtype = WEFT_I64, .rank = 1, .extent = {type->extent[axis]}};
+    const enum weft_dtype dtype = type_of_places(type->extent[axis]);
+    const struct weft_type line = {.dtype = dtype, .rank = 1, .extent = {type->extent[axis]}};
     struct weft_type places = *type;
-    places.dtype = WEFT_I64;
+    places.dtype = dtype;
     const struct weft_attr attr = weft_attr_of_int(WEFT_ATTR_axis, 0);
     const weft_val counts =
         weft_build_bcast(b, weft_build(b, WEFT_OP_iota, 0, NULL, 1, &attr, &line), &places, &axis);
-    const weft_val wanted =
-        weft_build_bcast(b, place_of_index(b, index, type->extent[axis]), &places, place);
+    weft_val wanted = place_of_index(b, index, type->extent[axis]);
+    if (dtype != WEFT_I64)
+        wanted = weft_build_cast(b, wanted, dtype);
+    wanted = weft_build_bcast(b, wanted, &places, place);
     const weft_val choice[] = {weft_build_binary(b, WEFT_OP_eq, counts, wanted),
                                weft_build_bcast(b, update, type, place), weft_build_element(b, type, number)};
     return weft_build(b, WEFT_OP_select, 3, choice, 0, NULL, NULL);

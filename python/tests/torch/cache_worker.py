@@ -37,6 +37,9 @@ class Model(nn.Module):
         if self.what == "whole":
             y = nn.functional.interpolate(y[:, None], scale_factor=2.0)[:, 0]
             y = self.cells[1](self.cells[0](y)[0])[0]
+        if self.what == "autocast":
+            with torch.autocast("cpu", torch.bfloat16):
+                y = self.first(x).float() + y
         if self.what == "eager":
             y = torch.fft.fft(y).real.relu() + y
         return y

@@ -166,7 +166,14 @@ def test_without_torchs_cache(caches):
     """Plans have a cache of their own."""
     caches["TORCHINDUCTOR_AUTOGRAD_CACHE"] = "0"
     run(caches)
-    assert run(caches) == {"aot": "miss", "cache": "hit", "right": True}
+    assert run(caches) == {"aot": "off: torch's cache is off (TORCHINDUCTOR_AUTOGRAD_CACHE)", "cache": "hit",
+                           "right": True}
+
+
+def test_graphs_that_torchs_cache_refuses(caches):
+    """The report names torch's reason."""
+    found = run(caches, "autocast")
+    assert found["right"] and found["aot"].startswith("off: torch refuses: ") and "autocast" in found["aot"].lower()
 
 
 @pytest.mark.parametrize("what", ["training", "live", "constants", "random", "views", "whole"])

@@ -126,3 +126,25 @@ def test_unknown_options_are_named():
                            ({"threads": -1}, "threads is a number of at least 0, not -1")):
         with pytest.raises(Exception, match=message):
             compiled(lambda x: x + 1, options=given)(torch.ones(2))
+
+
+@torch.library.custom_op("weft_tests::narrows", mutates_args=())
+def narrows(x: torch.Tensor) -> torch.Tensor:
+    return x.to(torch.bfloat16)
+
+
+@narrows.register_fake
+def _(x: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(x)  # f32, which is wrong
+
+
+def test_eager_op_of_another_type_than_traced(call):
+    """A plan behind it takes what is traced, converted, and says so."""
+    def f(x):
+        return (torch.ops.weft_tests.narrows(x.relu() + 1) * 3).exp().sum(1)
+
+    x = torch.randn(4, 8)
+    with torch.no_grad(), pytest.warns(UserWarning, match="traced with .* and torch.float32: it is converted"):
+        got = compiled(f, call)(x)
+    assert got.dtype == torch.float32
+    same(got, ((x.relu() + 1).bfloat16().float() * 3).exp().sum(1), rtol=1e-5, atol=1e-5)

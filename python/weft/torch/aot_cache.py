@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import logging
 import pickle
 import threading
 import unittest.mock
@@ -145,11 +146,42 @@ def dumped(graphs) -> bytes:
     return pickle.dumps(stored)
 
 
+def switched_off() -> str | None:
+    from torch._functorch import config
+
+    return None if config.enable_autograd_cache else "torch's cache is off (TORCHINDUCTOR_AUTOGRAD_CACHE)"
+
+
+class Refusals(logging.Filter):
+    """Why torch leaves a graph out of its cache, which it says in a message that is off unless asked for."""
+
+    LOGGER, BEGINNING = "torch._functorch._aot_autograd.autograd_cache", "Bypassing autograd cache"
+
+    def __init__(self):
+        super().__init__()
+        self.logger, self.why = logging.getLogger(self.LOGGER), ""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if str(record.msg).startswith(self.BEGINNING) and record.args:
+            self.why = str(record.args[0]).strip().splitlines()[0]
+        return record.levelno >= self.shown
+
+    def __enter__(self) -> Refusals:
+        self.level, self.shown = self.logger.level, self.logger.getEffectiveLevel()
+        self.logger.addFilter(self)
+        self.logger.setLevel(min(logging.INFO, self.shown))
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.logger.setLevel(self.level)
+        self.logger.removeFilter(self)
+
+
 @contextlib.contextmanager
 def session(model, options, cache: Cache) -> Iterator[Callable]:
     """In it torch compiles a graph of dynamo's. Yields what wraps compilers of AOTAutograd: they return something
     with ``compile()``, and the wrapped ones return what is called."""
-    why = cache.why if not cache.folder else unfit()
+    why = cache.why if not cache.folder else unfit() or switched_off()
     if why:
         def plain(compiler: Callable) -> Callable:
             def compile_graph(gm, inputs):
@@ -168,7 +200,7 @@ def session(model, options, cache: Cache) -> Iterator[Callable]:
     def wrap(compiler: Callable) -> Callable:
         def compile_graph(gm, inputs):
             graphs = compiler(gm, inputs)
-            graphs.aot = "miss"
+            graphs.aot = f"off: torch refuses: {refusals.why}" if refusals.why else "miss"
             return code_class()(graphs)
 
         return SerializableAOTDispatchCompiler(OutputCode, compile_graph)
@@ -178,7 +210,7 @@ def session(model, options, cache: Cache) -> Iterator[Callable]:
     _local.session = model, options, cache
     try:
         with (config.patch(bundled_autograd_cache=True, force_non_lazy_backward_lowering=True), without_inductor(),
-              allow_whole()):
+              allow_whole(), Refusals() as refusals):
             yield wrap
     finally:
         _local.session = before

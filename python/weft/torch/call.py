@@ -9,6 +9,7 @@ has it, so that arguments die while the plan's results are handed on.
 from __future__ import annotations
 
 import ctypes as C
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
 
@@ -103,9 +104,12 @@ class PlanCall:
                 continue
             shape, stride, dtype = next(expected)
             given = args[i.argument]
-            if tuple(given.shape) != tuple(shape) or given.dtype != dtype:
-                raise BindingError(f"argument {i.argument} has the shape {tuple(given.shape)} and {given.dtype}, where "
-                                   f"the graph was traced with {tuple(shape)} and {dtype}")
+            told = f"argument {i.argument} has the shape {tuple(given.shape)} and {given.dtype}, where the graph was " \
+                   f"traced with {tuple(shape)} and {dtype}"
+            if tuple(given.shape) != tuple(shape) or (given.dtype != dtype and i.kind == "mutable"):
+                raise BindingError(told)
+            if given.dtype != dtype:  # an op that runs in eager gives another type than torch's trace of it has
+                warnings.warn(f"weft: {told}: it is converted in each call", stacklevel=2)
             copies[i.argument] = torch.empty_strided(shape, stride, dtype=dtype).copy_(given)
             if i.kind == "mutable":
                 back.append((given, copies[i.argument]))
