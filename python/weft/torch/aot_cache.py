@@ -163,7 +163,7 @@ class Refusals(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         if str(record.msg).startswith(self.BEGINNING) and record.args:
-            self.why = str(record.args[0]).strip().splitlines()[0]
+            self.why = str(record.args[0]).strip().splitlines()[0].rstrip(". ")
         return record.levelno >= self.shown
 
     def __enter__(self) -> Refusals:
