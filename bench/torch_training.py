@@ -66,7 +66,8 @@ def main():
             native, _ = curve(twins[2], twins[2], inputs, options.steps, options.rate)
         apart = [((losses - other).abs() / other.abs()).max() for losses in (mine, native)]
         far = [((g - want).norm() / want.norm()).item() for g in (first, eager)]
-        print(f"| {name} | {apart[0]:.1e} | {apart[1]:.1e} | {far[0]:.2e} | {far[1]:.2e} | {other[0]:.4f}, {other[-1]:.4f} |", flush=True)
+        print(f"| {name} | {apart[0]:.1e} | {apart[1]:.1e} | {far[0]:.2e} | {far[1]:.2e} "
+              f"| {other[0]:.4f}, {other[-1]:.4f} |", flush=True)
 
 
 if __name__ == "__main__":

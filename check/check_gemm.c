@@ -106,10 +106,30 @@ static void choose_residual(struct weft_check *check, struct weft_gemm *g)
     g->r_batch = weft_check_between(check, 0, 1) * span(1, 0, g->m, g->r_row, g->n, g->r_col);
 }
 
+/* A B that is larger than half of the second-level cache and mostly copied panel by panel, in several bands, blocks of
+ * columns and blocks of k: what is copied next is prefetched. */
+static void choose_copied_extents(struct weft_check *check, struct weft_gemm *g)
+{
+    g->batch = 1;
+    g->m = weft_check_between(check, 200, 400), g->n = weft_check_between(check, 65, 300);
+    g->k = weft_check_between(check, 0, 1) ? weft_check_between(check, 60, 600) : weft_check_between(check, 14, 40);
+}
+
+static void choose_copied_blocks(struct weft_check *check, struct weft_gemm *g)
+{
+    g->cache = 128 << 10; /* the least that counts */
+    g->block_m = chance(check, 2) ? weft_check_between(check, 20, 100) : 0;
+    g->block_n = chance(check, 2) ? weft_check_between(check, 1, 200) : 0;
+    g->block_k = chance(check, 2) ? weft_check_between(check, 16, 100) : 0;
+}
+
 static struct weft_gemm choose_case(struct weft_check *check, const struct weft_gemm_kernel *kernel)
 {
     struct weft_gemm g = {.cpu = weft_check_cpu(check)};
+    const bool copied = chance(check, 20);
     choose_extents(check, kernel, &g);
+    if (copied)
+        choose_copied_extents(check, &g);
     choose_strides(check, g.m, g.k, &g.a_row, &g.a_col);
     choose_strides(check, g.k, g.n, &g.b_row, &g.b_col);
     choose_strides(check, g.m, g.n, &g.c_row, &g.c_col);
@@ -119,7 +139,9 @@ static struct weft_gemm choose_case(struct weft_check *check, const struct weft_
     choose_options(check, &g);
     choose_residual(check, &g);
     g.cache = (size_t)weft_check_between(check, 0, 1) << weft_check_between(check, 15, 23);
-    if (weft_check_between(check, 0, 1) && !g.prologue_b) {
+    if (copied) {
+        choose_copied_blocks(check, &g);
+    } else if (weft_check_between(check, 0, 1) && !g.prologue_b) {
         g.batch = 1;
         g.b_packed = true;
     }

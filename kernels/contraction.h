@@ -78,7 +78,7 @@ struct weft_gemm_loops {
     bool made;               /* all rows of A that a part has are made before it begins, and then read as if in place */
     bool ahead;              /* the next panel of B is prefetched while a panel is multiplied; */
     bool pages;              /* it is in place, its rows pages apart: a line of each row by each tile; */
-    bool fetches_source;     /* it is copied from memory that no near cache holds: what is copied next is prefetched */
+    bool fetches_source;     /* it is copied, and larger than half of L2: the source of the next copy is prefetched */
     bool prefetch_c;         /* and a tile's rows of C while it makes its sums (gemm.h) */
     bool expands;            /* a packed B has smaller elements; blocks of it are converted to scratch */
     bool plain;              /* operands in place, one block of k, sums that are results: a run is tiles and no more */

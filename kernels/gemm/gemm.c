@@ -279,6 +279,22 @@ static int64_t place_depth(const struct weft_gemm *g, const struct weft_gemm_loo
                : weft_gemm_within_cache(g, g->kernel->depth);
 }
 
+/* What tiles prefetch (gemm_ahead.c), of operands that are copied as `l` says. */
+static void choose_prefetches(const struct weft_gemm *g, struct weft_gemm_loops *l)
+{
+    const struct weft_gemm_kernel *kernel = g->kernel;
+    const bool far_b = l->k * l->n > weft_gemm_within_cache(g, AHEAD_FLOATS);
+    l->pages = !l->b_panels && !l->pack_b && !l->b_lines && l->b_col == 1 && l->b_row >= PAGE_FLOATS &&
+               kernel->columns == WEFT_GEMM_COLUMNS && l->k >= WEFT_AHEAD_TERMS;
+    l->ahead = (l->b_panels || l->pages) && !l->expands && l->n > kernel->columns &&
+               (l->m > STREAM_ROWS || kernel->columns == WEFT_GEMM_COLUMNS) && far_b;
+    l->fetches_source = l->pack_b && !l->expands && !weft_gemm_makes_b(g) && (l->b_col == 1 || l->b_row == 1) &&
+                        l->k >= WEFT_AHEAD_TERMS && far_b;
+    l->prefetch_c = l->c_col == 1 && !l->aside && !l->b_lines && l->k > THIN_K &&
+                    kernel->columns == WEFT_GEMM_COLUMNS &&
+                    (l->ahead || g->batch * l->m * l->n > weft_gemm_within_cache(g, AHEAD_FLOATS));
+}
+
 static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
 {
     const struct weft_gemm_kernel *kernel = g->kernel;
@@ -292,16 +308,7 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     /* Few terms and a C that no near cache holds. */
     const bool flat_far = l->c_col == 1 && !l->aside && l->k > THIN_K && l->k <= FETCH_K && l->n > kernel->columns &&
                  g->batch * l->m * l->n > weft_gemm_within_cache(g, FAR) && kernel->columns == WEFT_GEMM_COLUMNS;
-    l->pages = !l->b_panels && !l->pack_b && !l->b_lines && l->b_col == 1 && l->b_row >= PAGE_FLOATS &&
-               kernel->columns == WEFT_GEMM_COLUMNS && l->k >= WEFT_AHEAD_TERMS;
-    l->ahead = (l->b_panels || l->pages) && !l->expands && l->n > kernel->columns &&
-               (l->m > STREAM_ROWS || kernel->columns == WEFT_GEMM_COLUMNS) &&
-               l->k * l->n > weft_gemm_within_cache(g, AHEAD_FLOATS);
-    l->fetches_source = l->pack_b && !l->expands && !weft_gemm_makes_b(g) && (l->b_col == 1 || l->b_row == 1) &&
-                        l->k * l->n > weft_gemm_within_cache(g, AHEAD_FLOATS);
-    l->prefetch_c = l->c_col == 1 && !l->aside && !l->b_lines && l->k > THIN_K &&
-                    kernel->columns == WEFT_GEMM_COLUMNS &&
-                    (l->ahead || g->batch * l->m * l->n > weft_gemm_within_cache(g, AHEAD_FLOATS));
+    choose_prefetches(g, l);
     l->mc = l->m, l->nc = l->pack_b ? kernel->columns : l->n;
     l->kc = weft_gemm_within_cache(g, kernel->depth);
     if (l->b_lines) {

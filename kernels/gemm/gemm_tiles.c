@@ -7,15 +7,14 @@
  *         for each panel of columns:                               B's panel is copied to scratch by the first band, or
  *           for each tile of rows:                                 read where it is; C stays in registers over kc terms
  *
- * Copies come from memory more slowly than products are computed: 8 % of the time of products of 512 x 512 x 512 whose
- * operands are in no cache (Zen 4). So tiles prefetch what is copied next.
+ * Tiles prefetch what is read, or copied, behind their panel: gemm_ahead.c.
  *
  * Lines of a residual are not asked for ahead of a tile: in the way of the first loads of A and B they cost more (of
  * 3136 x 96 x 384 4 %, of 3136 x 64 x 256 10 %) than the tile waits for them in the end.
  *
  * With bands of one tile the last two loops change places in effect; with one band and all columns the panel of B stays
  * in the second-level cache while all rows of A pass it. */
-#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/gemm_ahead.h"
 
 #include <assert.h>
 
@@ -29,31 +28,9 @@ enum {
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* What is at hand inside a block. a: element (row, depth); b: element (depth, column) of its panel. */
-struct work {
-    const struct weft_gemm *gemm;
-    const struct weft_gemm_data *data;
-    const struct weft_gemm_loops *l;
-    int64_t batch;
-    float *c;                       /* of this product, or the slice's partial sums */
-    int64_t c_row, c_col;
-    const float *a, *b;             /* of this product */
-    float *band, *block;            /* scratch, or NULL where the operand is read in place */
-    bool finish, in_tile;           /* sums differ from results; a tile makes results of them in registers */
-    bool hand;                      /* to the epilogue */
-    struct weft_gemm_last last;     /* of the first row and column */
-    int64_t tile_end, column_end, k_begin, k_end;
-};
-
-/* The first row of a tile. */
-static int64_t row_of(const struct work *w, int64_t tile)
-{
-    return tile * w->l->least + smaller(tile, w->l->spare);
-}
-
 /* What the tile at a place is to do with its sums: written to `to`, or NULL. */
-static inline const struct weft_gemm_last *last_at(const struct work *w, struct weft_gemm_last *to, int64_t row,
-                                                   int64_t column)
+static inline const struct weft_gemm_last *last_at(const struct weft_gemm_work *w, struct weft_gemm_last *to,
+                                                   int64_t row, int64_t column)
 {
     const struct weft_gemm_last *const l = &w->last;
     if (!w->in_tile)
@@ -63,8 +40,8 @@ static inline const struct weft_gemm_last *last_at(const struct work *w, struct 
     return to;
 }
 
-static void run_tile(const struct work *w, int64_t k, const float *a, int64_t a_row, const float *b, int64_t b_row,
-                     float *c, int64_t c_row, int64_t rows, int64_t columns, bool from_c,
+static void run_tile(const struct weft_gemm_work *w, int64_t k, const float *a, int64_t a_row, const float *b,
+                     int64_t b_row, float *c, int64_t c_row, int64_t rows, int64_t columns, bool from_c,
                      const struct weft_gemm_last *last)
 {
     const struct weft_gemm_kernel *const kernel = w->gemm->kernel;
@@ -78,7 +55,7 @@ static void run_tile(const struct work *w, int64_t k, const float *a, int64_t a_
 }
 
 /* A tile that C cannot hold as it is: no unit stride, or beta needs the old values. */
-static void run_tile_aside(const struct work *w, int64_t depth, int64_t k, const float *a, int64_t a_row,
+static void run_tile_aside(const struct weft_gemm_work *w, int64_t depth, int64_t k, const float *a, int64_t a_row,
                            const float *b, int64_t b_row, int64_t row, int64_t rows, int64_t column, int64_t columns)
 {
     float aside[WEFT_GEMM_ROWS][WEFT_GEMM_COLUMNS];
@@ -113,53 +90,16 @@ static void approach(const float *a, int64_t a_row, int64_t rows)
     }
 }
 
-/* What the tiles of a panel prefetch together: `floats` from data on, in equal pieces; or, with a step, each of the
- * first `tiles` tiles so many lines for each WEFT_AHEAD_TERMS terms, `step` floats apart, the next tile `across`
- * further. */
-struct fetched {
-    const float *data;              /* or NULL */
-    int64_t floats, tiles, across, step, lines;
-};
-
-/* Lines that are side by side in memory, of each of many rows that are `step` floats apart: another tile prefetches
- * another line of all rows. */
-static struct fetched lines_of_rows(const float *data, int64_t floats, int64_t step)
-{
-    return (struct fetched){.data = data, .tiles = weft_pieces(floats, LINE), .across = LINE, .step = step,
-                            .lines = WEFT_AHEAD_TERMS};
-}
-
-static struct fetched in_one_piece(const struct weft_prefetch *all)
-{
-    return (struct fetched){.data = all->data, .floats = all->floats};
-}
-
-/* Tells tile `t` of `tiles` what to prefetch while it makes its sums of k terms: its share of `next`, and its rows of
- * C, unless it begins by reading them (from_c). False: nothing. */
-static bool plan_prefetch(const struct weft_gemm_loops *l, struct weft_gemm_last *to, int64_t k, int64_t t,
-                          int64_t tiles, const struct fetched *next, bool from_c)
-{
-    if (next->step != 0) {
-        to->ahead_step = next->step, to->ahead_lines = next->lines;
-        to->ahead = next->data && t < next->tiles ? next->data + t * next->across : NULL;
-    } else {
-        to->ahead_step = WEFT_AHEAD_LINE;
-        to->ahead = weft_ahead(next->data, next->floats, k / WEFT_AHEAD_TERMS, t, tiles, &to->ahead_lines);
-    }
-    to->prefetch_c = l->prefetch_c && !from_c;
-    return to->ahead || to->prefetch_c;
-}
-
 /* One panel of columns by the tiles of a band. a: the band's first row at the block's depth. The epilogue gets the
  * tiles of a taller band some at a time; a low one is not done with its rows yet. */
-static void run_panel(const struct work *w, int64_t tile, int64_t tile_end, const float *a, int64_t a_row,
-                      const float *b, int64_t b_row, const struct fetched *next, int64_t column, int64_t depth,
-                      int64_t k)
+static void run_panel(const struct weft_gemm_work *w, const struct weft_gemm_block *of, int64_t column, const float *a,
+                      int64_t a_row, const float *b, int64_t b_row, const struct weft_gemm_wanted *wanted)
 {
     const int64_t whole = w->gemm->kernel->columns, columns = smaller(whole, w->column_end - column);
+    const int64_t tile = of->tile, tile_end = of->tile_end, depth = of->depth, k = of->k;
     const bool aside = w->c_col != 1 || (w->finish && w->l->aside), last = depth + k == w->k_end;
     const bool hand = w->hand && last && tile_end - tile > 1;
-    const int64_t first = row_of(w, tile);
+    const int64_t first = weft_gemm_row_of(w, tile);
     int64_t handed = first;
     struct weft_gemm_last end = w->last;
     for (int64_t t = tile, i = first; t < tile_end; t++) {
@@ -174,7 +114,7 @@ static void run_panel(const struct work *w, int64_t tile, int64_t tile_end, cons
             const struct weft_gemm_last *ending = last ? last_at(w, &end, i, column) : NULL;
             struct weft_gemm_last only = {.ahead = NULL}, *const to = ending ? &end : &only;
             const bool from_c = depth > w->k_begin;
-            if (plan_prefetch(w->l, to, k, t - tile, tile_end - tile, next, from_c))
+            if (weft_gemm_ask(w->l, wanted, k, t - tile, tile_end - tile, from_c, to))
                 ending = to;
             run_tile(w, k, at, a_row, b, b_row, c, w->c_row, rows, columns, from_c, ending);
             if (w->finish && last)
@@ -188,13 +128,14 @@ static void run_panel(const struct work *w, int64_t tile, int64_t tile_end, cons
     }
 }
 
-/* Rows [row, row_end) of A for a block of k: copied to the band, or made there. */
-static void pack_band(const struct work *w, int64_t row, int64_t row_end, int64_t depth, int64_t k)
+/* The rows of A that a band has, for its block of k: copied to scratch, or made there. */
+static void pack_band(const struct weft_gemm_work *w, const struct weft_gemm_block *of)
 {
     const struct weft_gemm *g = w->gemm;
+    const int64_t row = weft_gemm_row_of(w, of->tile), depth = of->depth;
     const struct weft_gemm_piece piece = {.data = w->band, .row = weft_gemm_band_row(w->l), .column = 1,
-                                          .rows = row_end - row, .columns = k, .batch = w->batch, .first_row = row,
-                                          .first_column = depth};
+                                          .rows = weft_gemm_row_of(w, of->tile_end) - row, .columns = of->k,
+                                          .batch = w->batch, .first_row = row, .first_column = depth};
     if (weft_gemm_makes_a(g))
         weft_gemm_call_hook(g, weft_gemm_makes_a(g), w->data->user, piece);
     else
@@ -202,12 +143,12 @@ static void pack_band(const struct work *w, int64_t row, int64_t row_end, int64_
                          w->l->a_col, piece.rows, piece.columns);
 }
 
-/* Copies the panel of columns [column, column_end) of B for a block of k; of a packed B of smaller elements, converts
- * it; or makes it. */
-static void pack_panel(const struct work *w, float *panel, int64_t column, int64_t column_end, int64_t depth, int64_t k)
+/* Copies the panel of B at a column for a block of k; of a packed B of smaller elements, converts it; or makes it. */
+static void pack_panel(const struct weft_gemm_work *w, const struct weft_gemm_block *of, int64_t column, float *panel)
 {
     const struct weft_gemm *g = w->gemm;
-    const int64_t whole = g->kernel->columns, columns = column_end - column;
+    const int64_t whole = g->kernel->columns, columns = smaller(whole, of->column_end - column);
+    const int64_t depth = of->depth, k = of->k;
     weft_gemm_hook *const hook = weft_gemm_makes_b(g);
     if (w->l->expands)
         weft_gemm_widen(g, panel, weft_gemm_small_at(g, w->b, column * w->l->k + depth * whole), k * whole);
@@ -221,125 +162,50 @@ static void pack_panel(const struct work *w, float *panel, int64_t column, int64
                                                      .first_column = column});
 }
 
-/* The rows or columns of B that pack_panel copies for k terms from `depth` on of a panel at `column`. Columns that lie
- * from end to end: a tile prefetches a line of each. */
-static struct fetched source_of(const struct work *w, int64_t column, int64_t depth, int64_t k)
-{
-    const struct weft_gemm_loops *const l = w->l;
-    const float *const data = w->b + depth * l->b_row + column * l->b_col;
-    const int64_t columns = smaller(w->gemm->kernel->columns, l->n - column);
-    if (l->b_col == 1)
-        return lines_of_rows(data, columns, l->b_row);
-    return (struct fetched){.data = data, .tiles = weft_pieces(k, LINE), .across = LINE, .step = l->b_col,
-                            .lines = weft_pieces(columns * WEFT_AHEAD_TERMS, k)};
-}
-
-/* Piece `piece` of so many. */
-static struct weft_prefetch piece_of(const struct weft_prefetch *all, int64_t piece, int64_t pieces)
-{
-    const int64_t lines = weft_pieces(all->floats, WEFT_AHEAD_LINE);
-    const int64_t begin = weft_cut(lines, pieces, piece), end = weft_cut(lines, pieces, piece + 1);
-    return (struct weft_prefetch){.data = all->data ? all->data + begin * WEFT_AHEAD_LINE : NULL,
-                                  .floats = (end - begin) * WEFT_AHEAD_LINE};
-}
-
-/* A block of columns [column, column_end) and `k` terms from `depth` on, its first tile, and the tiles of a band. */
-struct block {
-    int64_t column, column_end, depth, k;
-    int64_t first, tile, tile_end;
-};
-
-/* While panel j of a copied B is read, from the memory of a B that is in no near cache: the panel that is copied next,
- * in this block by the first band, else for the next one; or the next band of an A that is copied. */
-static struct fetched copied_prefetch(const struct work *w, const struct block *of, int64_t j)
-{
-    const struct weft_gemm_loops *const l = w->l;
-    const int64_t next = j + w->gemm->kernel->columns;
-    if (next < of->column_end)
-        return of->tile == of->first ? source_of(w, next, of->depth, of->k) : (struct fetched){.data = NULL};
-    if (of->tile_end < w->tile_end) {
-        const int64_t row = row_of(w, of->tile_end), end = row_of(w, smaller(of->tile_end + l->band, w->tile_end));
-        return w->band && l->a_row == 1 && !weft_gemm_makes_a(w->gemm)
-                   ? lines_of_rows(w->a + row + of->depth * l->a_col, end - row, l->a_col)
-                   : (struct fetched){.data = NULL};
-    }
-    if (of->depth + of->k < w->k_end)
-        return source_of(w, of->column, of->depth + of->k, of->k);
-    return of->column_end < w->column_end ? source_of(w, of->column_end, w->k_begin, of->k)
-                                          : in_one_piece(&w->data->prefetch);
-}
-
-/* What the tiles of panel j of a block prefetch: the next panel of a large B, be it the first one again for the next
- * band or block of k. Behind the last one, and instead of panels of a small B: what the caller says the worker reads in
- * its next step; or what is behind the part's columns, since workers have parts side by side. */
-static struct fetched panel_prefetch(const struct work *w, const struct block *of, int64_t j)
-{
-    const struct weft_gemm_loops *const l = w->l;
-    const struct weft_prefetch *const next_step = &w->data->prefetch;
-    const int64_t whole = w->gemm->kernel->columns, terms = of->depth * whole, floats = of->k * whole;
-    const bool last = of->tile_end == w->tile_end && of->depth + of->k == w->k_end;
-    if (l->fetches_source)
-        return copied_prefetch(w, of, j);
-    if (!l->ahead) {
-        const struct weft_prefetch piece =
-            piece_of(next_step, (j - of->column) / whole, weft_pieces(of->column_end - of->column, whole));
-        return last ? in_one_piece(&piece) : (struct fetched){.data = NULL};
-    }
-    if (l->pages)
-        return j + whole < of->column_end ? source_of(w, j + whole, of->depth, of->k) : (struct fetched){.data = NULL};
-    if (j + whole < of->column_end)
-        return (struct fetched){w->b + (j + whole) * l->k + terms, floats};
-    if (of->tile_end < w->tile_end)
-        return (struct fetched){w->b + of->column * l->k + terms, floats};
-    if (!last)
-        return (struct fetched){w->b + of->column * l->k + terms + floats, floats};
-    const float *const behind = of->column_end < l->n ? w->b + of->column_end * l->k + w->k_begin * whole : NULL;
-    return next_step->data ? in_one_piece(next_step) : (struct fetched){behind, floats};
-}
-
-/* Columns [column, column_end) by all rows of the box, for one block of k. */
-static void run_block(const struct work *w, int64_t tile, int64_t column, int64_t column_end, int64_t depth, int64_t k)
+/* The columns of a block by all rows of the box; its first band from `tile` on. */
+static void run_block(const struct weft_gemm_work *w, struct weft_gemm_block of)
 {
     const struct weft_gemm_loops *l = w->l;
-    const int64_t whole = w->gemm->kernel->columns, band = smaller(l->band, w->tile_end - tile);
+    const int64_t whole = w->gemm->kernel->columns, band = smaller(l->band, w->tile_end - of.tile);
     /* Of bands of one tile many are handed over together, or a band in pieces. */
-    const bool wide = l->rows * (column_end - column) >= WEFT_HANDED_RESULTS;
-    int64_t waiting = row_of(w, tile); /* the first row that is finished and not handed over */
-    for (int64_t t = tile; t < w->tile_end; t += band) {
-        const int64_t t_end = smaller(t + band, w->tile_end), row = row_of(w, t);
-        const float *a = w->a + row * l->a_row + depth;
+    const bool wide = l->rows * (of.column_end - of.column) >= WEFT_HANDED_RESULTS;
+    int64_t waiting = weft_gemm_row_of(w, of.tile); /* the first row that is finished and not handed over */
+    for (; of.tile < w->tile_end; of.tile += band) {
+        of.tile_end = smaller(of.tile + band, w->tile_end);
+        const int64_t row = weft_gemm_row_of(w, of.tile), row_end = weft_gemm_row_of(w, of.tile_end);
+        const float *a = w->a + row * l->a_row + of.depth;
         if (w->band) {
-            pack_band(w, row, row_of(w, t_end), depth, k);
+            pack_band(w, &of);
             a = w->band;
         }
-        const bool hand = w->hand && depth + k == w->k_end && t_end - t == 1;
-        const struct block now = {column, column_end, depth, k, tile, t, t_end};
+        const bool hand = w->hand && of.depth + of.k == w->k_end && of.tile_end - of.tile == 1;
         waiting = band > 1 ? row : waiting;
-        for (int64_t j = column, handed = j; j < column_end; j += whole) {
-            if (w->block && t == tile)
-                pack_panel(w, w->block + (j - column) * k, j, smaller(j + whole, column_end), depth, k);
-            const float *const b = w->block      ? w->block + (j - column) * k
-                                   : l->b_panels ? w->b + j * l->k + depth * whole
-                                                 : w->b + depth * l->b_row + j * l->b_col;
-            const struct fetched next = panel_prefetch(w, &now, j);
-            run_panel(w, t, t_end, a, w->band ? weft_gemm_band_row(l) : l->a_row, b,
-                      w->block || l->b_panels ? whole : l->b_row, &next, j, depth, k);
-            const int64_t j_end = smaller(j + whole, column_end), rows = row_of(w, t_end) - row;
-            if (hand && wide && (j_end == column_end || (j_end - handed) * rows >= WEFT_HANDED_RESULTS)) {
-                weft_gemm_hand(w->gemm, w->data, w->batch, row, rows, handed, j_end - handed);
+        for (int64_t j = of.column, handed = j; j < of.column_end; j += whole) {
+            if (w->block && of.tile == of.first_tile)
+                pack_panel(w, &of, j, w->block + (j - of.column) * of.k);
+            const float *const b = w->block      ? w->block + (j - of.column) * of.k
+                                   : l->b_panels ? w->b + j * l->k + of.depth * whole
+                                                 : w->b + of.depth * l->b_row + j * l->b_col;
+            const struct weft_gemm_wanted wanted = weft_gemm_want(w, &of, j);
+            run_panel(w, &of, j, a, w->band ? weft_gemm_band_row(l) : l->a_row, b,
+                      w->block || l->b_panels ? whole : l->b_row, &wanted);
+            const int64_t j_end = smaller(j + whole, of.column_end);
+            if (hand && wide &&
+                (j_end == of.column_end || (j_end - handed) * (row_end - row) >= WEFT_HANDED_RESULTS)) {
+                weft_gemm_hand(w->gemm, w->data, w->batch, row, row_end - row, handed, j_end - handed);
                 handed = j_end;
             }
         }
-        const int64_t row_end = row_of(w, t_end), results = (row_end - waiting) * (column_end - column);
-        if (hand && !wide && (t_end == w->tile_end || results >= WEFT_HANDED_RESULTS)) {
-            weft_gemm_hand(w->gemm, w->data, w->batch, waiting, row_end - waiting, column, column_end - column);
+        const int64_t columns = of.column_end - of.column, results = (row_end - waiting) * columns;
+        if (hand && !wide && (of.tile_end == w->tile_end || results >= WEFT_HANDED_RESULTS)) {
+            weft_gemm_hand(w->gemm, w->data, w->batch, waiting, row_end - waiting, of.column, columns);
             waiting = row_end;
         }
     }
 }
 
 /* The tiles from `tile` and the columns from `column` on. Once where there are no terms: the sums are 0. */
-static void run_product(const struct work *w, int64_t tile, int64_t column)
+static void run_product(const struct weft_gemm_work *w, int64_t tile, int64_t column)
 {
     const struct weft_gemm_loops *l = w->l;
     for (int64_t j = column; j < w->column_end; j += l->nc) {
@@ -347,7 +213,8 @@ static void run_product(const struct work *w, int64_t tile, int64_t column)
         int64_t depth = w->k_begin;
         do {
             const int64_t length = smaller(l->kc, w->k_end - depth);
-            run_block(w, tile, j, j_end, depth, length);
+            run_block(w, (struct weft_gemm_block){.column = j, .column_end = j_end, .depth = depth, .k = length,
+                                                  .first_tile = tile, .tile = tile});
             depth += length;
         } while (depth < w->k_end);
     }
@@ -381,19 +248,20 @@ void weft_gemm_run_plainly(const struct weft_gemm *gemm, const struct weft_gemm_
     for (int64_t n = begin[0]; n < end[0]; n++) {
         const float *const a = data->a + n * l->a_batch, *const b = data->b + n * l->b_batch;
         float *const c = data->c + n * l->c_batch;
-        const struct work w = {.gemm = gemm, .data = data, .l = l, .b = b, .tile_end = end[1], .k_end = l->k};
+        const struct weft_gemm_work w = {.gemm = gemm, .data = data, .l = l, .b = b, .tile_end = end[1], .k_end = l->k};
         for (int64_t t = begin[1], t_end, row = first, i = first; t < end[1]; t = t_end, row = i) {
             t_end = smaller(t + l->band, end[1]);
             for (int64_t j = column, handed = column; j < column_end; j += whole) {
                 const int64_t columns = smaller(whole, column_end - j);
                 weft_gemm_tile_fn *const *const tile = l->tile[columns < whole];
-                const struct block now = {column, column_end, 0, l->k, begin[1], t, t_end};
-                const struct fetched next = prefetches ? panel_prefetch(&w, &now, j)
-                                                       : (struct fetched){.data = NULL};
+                struct weft_gemm_wanted wanted = {.form = WEFT_WANT_NOTHING};
+                if (prefetches)
+                    wanted = weft_gemm_want(&w, &(struct weft_gemm_block){.column = column, .column_end = column_end,
+                                                                          .k = l->k, .tile = t, .tile_end = t_end}, j);
                 i = row;
                 for (int64_t u = t; u < t_end; u++) {
                     if (prefetches)
-                        plan_prefetch(l, &end_of_tile, l->k, u - t, t_end - t, &next, false);
+                        weft_gemm_ask(l, &wanted, l->k, u - t, t_end - t, false, &end_of_tile);
                     const bool spare = u < l->spare;
                     if (data->bias)
                         end_of_tile.bias = data->bias + i * l->bias_row + j * l->bias_col;
@@ -419,7 +287,7 @@ void weft_gemm_run_tiles(const struct weft_gemm *gemm, const struct weft_gemm_da
     const struct weft_gemm_loops *l = &gemm->loops;
     const bool sliced = gemm->slices > 1;
     assert(gemm->kernel->columns <= WEFT_GEMM_COLUMNS);
-    struct work w = {
+    struct weft_gemm_work w = {
         .gemm = gemm, .data = data, .l = l, .c_row = sliced ? l->n : l->c_row, .c_col = sliced ? 1 : l->c_col,
         .finish = !sliced && weft_gemm_unfinished(gemm, data), .hand = !sliced && gemm->epilogue,
         .tile_end = end[1], .column_end = smaller(l->n, end[2] * gemm->kernel->columns),

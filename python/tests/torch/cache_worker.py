@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A process of test_cache.py: compiles a small model, compares it with eager, and prints what the reports say.
 
-usage: cache_worker.py inference|live|training|dynamic|constants|random|views|whole|eager JSON, of the object
-{"seed", "threads", "options", "gelu", "update", "updates", "precompile", "version"}, all optional"""
+usage: cache_worker.py inference|live|training|dynamic|constants|random|views|whole|eager|autocast JSON, of the
+object {"seed", "threads", "options", "gelu", "update", "updates", "precompile", "version"}, all optional"""
 
 from __future__ import annotations
 

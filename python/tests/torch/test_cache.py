@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -166,8 +167,22 @@ def test_without_torchs_cache(caches):
     """Plans have a cache of their own."""
     caches["TORCHINDUCTOR_AUTOGRAD_CACHE"] = "0"
     run(caches)
-    assert run(caches) == {"aot": "off: torch's cache is off (TORCHINDUCTOR_AUTOGRAD_CACHE)", "cache": "hit",
-                           "right": True}
+    found = run(caches)
+    assert found["right"] and found["cache"] == "hit" and found["aot"].startswith("off: torch's cache is off (")
+
+
+def test_torchs_messages_stay_as_they_were():
+    from weft.torch import aot_cache
+
+    logger = logging.getLogger(aot_cache.Refusals.LOGGER)
+    before = logger.level, list(logger.filters)
+    with pytest.raises(KeyError), aot_cache.refusals() as heard:
+        logger.info("Bypassing autograd cache due to: %s", LookupError("weft's own"))
+        assert heard.why == "" and logger.isEnabledFor(logging.INFO)
+        logger.info("Bypassing autograd cache due to: %s", heard.kind("first\nsecond"))
+        assert heard.why == "first"
+        raise KeyError
+    assert (logger.level, list(logger.filters)) == before
 
 
 def test_graphs_that_torchs_cache_refuses(caches):

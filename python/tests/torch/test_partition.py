@@ -10,6 +10,7 @@ import torch
 from conftest import check, compiled, same
 from torch import nn
 
+from weft.errors import BindingError, WeftWarning
 from weft.torch import reports
 from weft.torch.partition import WeftGraphWarning
 
@@ -128,23 +129,33 @@ def test_unknown_options_are_named():
             compiled(lambda x: x + 1, options=given)(torch.ones(2))
 
 
-@torch.library.custom_op("weft_tests::narrows", mutates_args=())
-def narrows(x: torch.Tensor) -> torch.Tensor:
-    return x.to(torch.bfloat16)
+@torch.library.custom_op("weft_tests::becomes", mutates_args=())
+def becomes(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    return x.to(dtype, copy=True)
 
 
-@narrows.register_fake
-def _(x: torch.Tensor) -> torch.Tensor:
-    return torch.empty_like(x)  # f32, which is wrong
+@becomes.register_fake
+def _(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    return torch.empty_like(x)  # of x's type, which is wrong
 
 
-def test_eager_op_of_another_type_than_traced(call):
+def test_eager_op_of_another_float_type_than_traced(call):
     """A plan behind it takes what is traced, converted, and says so."""
     def f(x):
-        return (torch.ops.weft_tests.narrows(x.relu() + 1) * 3).exp().sum(1)
+        return (torch.ops.weft_tests.becomes(x.relu() + 1, torch.bfloat16) * 3).exp().sum(1)
 
     x = torch.randn(4, 8)
-    with torch.no_grad(), pytest.warns(UserWarning, match="traced with .* and torch.float32: it is converted"):
+    with torch.no_grad(), pytest.warns(WeftWarning, match="traced with .* and torch.float32: it is converted"):
         got = compiled(f, call)(x)
     assert got.dtype == torch.float32
     same(got, ((x.relu() + 1).bfloat16().float() * 3).exp().sum(1), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool])
+def test_eager_op_of_no_float_type_where_one_was_traced(call, dtype):
+    """Numbers would be lost, or made up."""
+    def f(x):
+        return (torch.ops.weft_tests.becomes(x.relu() + 1, dtype) * 3).exp().sum(1)
+
+    with torch.no_grad(), pytest.raises(BindingError, match="traced with .* and torch.float32"):
+        compiled(f, call)(torch.randn(4, 8))

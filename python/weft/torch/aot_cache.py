@@ -40,7 +40,9 @@ def unfit() -> str | None:
         from torch._functorch import config
         from torch._functorch._aot_autograd.aot_autograd_result import BundledAOTAutogradResult  # noqa: F401
         from torch._functorch._aot_autograd.autograd_cache import (AOTAutogradCachePickler, BypassAOTAutogradCache,
-                                                                   should_bundle_autograd_cache)
+                                                                   should_bundle_autograd_cache,
+                                                                   should_use_local_autograd_cache,  # noqa: F401
+                                                                   should_use_remote_autograd_cache)  # noqa: F401
         from torch._functorch.aot_autograd import SerializableAOTDispatchCompiler
         from torch._inductor.output_code import OutputCode
 
@@ -146,35 +148,38 @@ def dumped(graphs) -> bytes:
     return pickle.dumps(stored)
 
 
-def switched_off() -> str | None:
-    from torch._functorch import config
-
-    return None if config.enable_autograd_cache else "torch's cache is off (TORCHINDUCTOR_AUTOGRAD_CACHE)"
-
-
 class Refusals(logging.Filter):
-    """Why torch leaves a graph out of its cache, which it says in a message that is off unless asked for."""
+    """Why torch leaves a graph out of its cache, in ``why``: torch says so in a message that is off unless asked for.
+    Messages of other threads, and those that weft's own exceptions cause, are no refusals of torch's."""
 
     LOGGER, BEGINNING = "torch._functorch._aot_autograd.autograd_cache", "Bypassing autograd cache"
 
-    def __init__(self):
+    def __init__(self, kind: type[Exception], shown: int):
         super().__init__()
-        self.logger, self.why = logging.getLogger(self.LOGGER), ""
+        self.kind, self.shown, self.thread, self.why = kind, shown, threading.get_ident(), ""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if str(record.msg).startswith(self.BEGINNING) and record.args:
-            self.why = str(record.args[0]).strip().splitlines()[0].rstrip(". ")
+        reason = record.args[0] if isinstance(record.args, tuple) and record.args else None
+        if (str(record.msg).startswith(self.BEGINNING) and isinstance(reason, self.kind)
+                and record.thread == self.thread):
+            self.why = str(reason).strip().partition("\n")[0].rstrip(". ") or type(reason).__name__
         return record.levelno >= self.shown
 
-    def __enter__(self) -> Refusals:
-        self.level, self.shown = self.logger.level, self.logger.getEffectiveLevel()
-        self.logger.addFilter(self)
-        self.logger.setLevel(min(logging.INFO, self.shown))
-        return self
 
-    def __exit__(self, *_) -> None:
-        self.logger.setLevel(self.level)
-        self.logger.removeFilter(self)
+@contextlib.contextmanager
+def refusals() -> Iterator[Refusals]:
+    """Listens to torch's messages; what is printed stays as it was."""
+    from torch._functorch._aot_autograd.autograd_cache import BypassAOTAutogradCache
+
+    logger = logging.getLogger(Refusals.LOGGER)
+    level, heard = logger.level, Refusals(BypassAOTAutogradCache, logger.getEffectiveLevel())
+    logger.addFilter(heard)
+    logger.setLevel(min(logging.INFO, heard.shown))
+    try:
+        yield heard
+    finally:
+        logger.setLevel(level)
+        logger.removeFilter(heard)
 
 
 @contextlib.contextmanager
@@ -200,7 +205,7 @@ def session(model, options, cache: Cache) -> Iterator[Callable]:
     def wrap(compiler: Callable) -> Callable:
         def compile_graph(gm, inputs):
             graphs = compiler(gm, inputs)
-            graphs.aot = f"off: torch refuses: {refusals.why}" if refusals.why else "miss"
+            graphs.aot = f"off: torch refuses: {heard.why}" if heard.why else "miss"
             return code_class()(graphs)
 
         return SerializableAOTDispatchCompiler(OutputCode, compile_graph)
@@ -210,11 +215,20 @@ def session(model, options, cache: Cache) -> Iterator[Callable]:
     _local.session = model, options, cache
     try:
         with (config.patch(bundled_autograd_cache=True, force_non_lazy_backward_lowering=True), without_inductor(),
-              allow_whole(), Refusals() as refusals):
+              allow_whole(), refusals() as heard):
             yield wrap
     finally:
         _local.session = before
         delattr(model, SALT)
+
+
+def switched_off() -> str | None:
+    """As torch decides it for each graph. Only where unfit() finds nothing."""
+    from torch._functorch._aot_autograd import autograd_cache
+
+    if autograd_cache.should_use_local_autograd_cache() or autograd_cache.should_use_remote_autograd_cache():
+        return None
+    return "torch's cache is off (TORCHINDUCTOR_AUTOGRAD_CACHE, TORCHINDUCTOR_FORCE_DISABLE_CACHES)"
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from .. import _c
-from ..errors import BindingError
+from ..errors import BindingError, WeftWarning
 from .dtypes import WEFT_DTYPES
 from .program import Program, Result
 
@@ -104,12 +104,14 @@ class PlanCall:
                 continue
             shape, stride, dtype = next(expected)
             given = args[i.argument]
-            told = f"argument {i.argument} has the shape {tuple(given.shape)} and {given.dtype}, where the graph was " \
-                   f"traced with {tuple(shape)} and {dtype}"
-            if tuple(given.shape) != tuple(shape) or (given.dtype != dtype and i.kind == "mutable"):
-                raise BindingError(told)
-            if given.dtype != dtype:  # an op that runs in eager gives another type than torch's trace of it has
-                warnings.warn(f"weft: {told}: it is converted in each call", stacklevel=2)
+            if tuple(given.shape) != tuple(shape) or given.dtype != dtype:
+                told = f"argument {i.argument} has the shape {tuple(given.shape)} and {given.dtype}, where the graph " \
+                       f"was traced with {tuple(shape)} and {dtype}"
+                # an op that runs in eager may give another type than torch's trace of it has
+                is_float = given.dtype.is_floating_point and dtype.is_floating_point
+                if tuple(given.shape) != tuple(shape) or not is_float or i.kind == "mutable":
+                    raise BindingError(told)
+                warnings.warn(f"weft: {told}: it is converted in each call", WeftWarning, stacklevel=2)
             copies[i.argument] = torch.empty_strided(shape, stride, dtype=dtype).copy_(given)
             if i.kind == "mutable":
                 back.append((given, copies[i.argument]))
