@@ -129,6 +129,13 @@ expect 1 'pipe.weft: not a regular file' timeout 10 "$weft" run small.weft -i pi
 expect 1 'missing.npy' "$weft" run small.weft -i missing.npy -i missing.npy
 face=$model/input_0.npy
 expect 1 'input_0.npy: f32\[1,3,240,320\] for input 0, x f32\[N,4\]' "$weft" run small.weft -i "$face" -i "$face"
+cat >picture.weft <<'TEXT'
+graph @picture(%x: f32[1,3,24,32]) {
+  %y: f32[1,3,24,32] = relu %x
+  return %y
+}
+TEXT
+expect 1 'parameter %x: axis 2 has extent 24, but 240 is given' "$weft" run picture.weft -i "$face"
 expect 0 'output 1' "$weft" run small.weft -o expected
 expect 0 'output 1' "$weft" run small.weft -o a/new/folder
 expect 0 '' test -s a/new/folder/output_1.npy

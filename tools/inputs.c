@@ -195,7 +195,7 @@ static int input_of(const struct weft_model *model, const char *message)
     message += sizeof word - 1;
     const size_t length = strcspn(message, " :");
     for (size_t i = 0; i < model->inputs; i++) {
-        struct weft_port port;
+        struct weft_port port = {.size = sizeof port};
         char number[24];
         snprintf(number, sizeof number, "%zu", i);
         const bool known = weft_plan_input(model->plan, i, &port) == WEFT_OK && port.name && *message == '%';

@@ -200,3 +200,25 @@ def test_batch_norm_with_statistics_of_16_bits(dtype, call):
     torch.testing.assert_close(run(x), theirs(x), **close)
     torch.testing.assert_close(ours.running_mean, theirs.running_mean, **close)
     torch.testing.assert_close(ours.running_var, theirs.running_var, **close)
+
+
+def test_a_parameter_sliced_to_changing_lengths(call):
+    """As learned positions are."""
+    class Positions(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Parameter(torch.randn(1, 64, 8))
+
+        def forward(self, x):
+            return torch.tanh(x + self.table[:, 1:1 + x.shape[1]]) * 2
+
+    torch.manual_seed(3)
+    model = Positions()
+    run = compiled(model, call)
+    for length in (32, 16, 20):
+        x, found = torch.randn(2, length, 8), []
+        for function in (run, model):
+            model.zero_grad()
+            function(x).square().sum().backward()
+            found.append(model.table.grad.clone())
+        same(*found, rtol=1e-5, atol=1e-5)

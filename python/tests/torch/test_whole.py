@@ -154,3 +154,16 @@ def test_projection_and_dropout_stay_with_torch(recurrent):
     net = nn.LSTM(8, 16, proj_size=4)
     check(lambda x: net(x)[0], (torch.randn(3, 5, 8),), rtol=1e-4, atol=1e-5)
     assert reports[-1].whole
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_encoder_layers_in_eval(call, norm_first, activation):
+    """torch takes its fast path there, one op for a layer."""
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(32, 4, 64, activation=activation, norm_first=norm_first, batch_first=True)
+    model = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
+    x = torch.randn(3, 10, 32)
+    with torch.no_grad():
+        same(compiled(model, call)(x), model(x), rtol=1e-4, atol=1e-5)
+    assert reports[-1].whole and not reports[-1].eager

@@ -11,12 +11,42 @@ from __future__ import annotations
 import functools
 
 import torch
+import torch.nn.functional as F
 from torch._decomp import core_aten_decompositions, get_decompositions
 
 from .lower import TABLE
 
 #: opened besides torch's core ones
 OPENED = "batch_norm_backward dist _euclidean_dist".split()
+
+
+def encoder_layer(src, width, heads, qkv_weight, qkv_bias, out_weight, out_bias, gelu, norm_first, eps, norm_weight_1,
+                  norm_bias_1, norm_weight_2, norm_bias_2, weight_1, bias_1, weight_2, bias_2, mask=None, mask_type=None):
+    """torch's "fast path" of nn.TransformerEncoderLayer, which it takes in eval() without gradients, as it computes the
+    layer otherwise. With a mask it stays: rows of scores that are masked throughout are the kernel's own matter."""
+    if mask is not None or src.dim() != 3:
+        return NotImplemented
+
+    def attend(x):
+        q, k, v = (part.unflatten(-1, (heads, -1)).transpose(1, 2)
+                   for part in F.linear(x, qkv_weight, qkv_bias).chunk(3, -1))
+        return F.linear(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2), out_weight, out_bias)
+
+    def feed(x):
+        inner = F.linear(x, weight_1, bias_1)
+        return F.linear(F.gelu(inner) if gelu else F.relu(inner), weight_2, bias_2)
+
+    def norm_1(x):
+        return F.layer_norm(x, (width,), norm_weight_1, norm_bias_1, eps)
+
+    def norm_2(x):
+        return F.layer_norm(x, (width,), norm_weight_2, norm_bias_2, eps)
+
+    if norm_first:
+        src = src + attend(norm_1(src))
+        return src + feed(norm_2(src))
+    src = norm_1(src + attend(src))
+    return norm_2(src + feed(src))
 
 
 @functools.cache
@@ -27,4 +57,7 @@ def decompositions() -> dict:
     chosen.update(get_decompositions([p for p in packets if p is not None]))
     for target in TABLE:
         chosen.pop(target, None)
+    fast = getattr(torch.ops.aten, "_transformer_encoder_layer_fwd", None)
+    if fast is not None:
+        chosen[fast.default] = encoder_layer
     return chosen

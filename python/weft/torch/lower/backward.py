@@ -131,10 +131,10 @@ def part_backward(b, n, dy, sizes, axis, start, end=None, step=1):
         size = b.static(sizes[axis], "an axis")
         start = start % size
         return replace(b, zeros, b.unsqueeze(dy, axis), axis, start, start + 1)
-    from .shapes import bounds
+    from .shapes import bounds, raw
 
     value = value_of(n)
-    first, last = bounds(b, n, value.shape[axis], start, end)
+    first, last = bounds(b, n, value.shape[axis], raw(n, 3), raw(n, 4))
     return replace(b, zeros, dy, axis, first, last, step)
 
 
