@@ -21,7 +21,8 @@ OPENED = "batch_norm_backward dist _euclidean_dist".split()
 
 
 def encoder_layer(src, width, heads, qkv_weight, qkv_bias, out_weight, out_bias, gelu, norm_first, eps, norm_weight_1,
-                  norm_bias_1, norm_weight_2, norm_bias_2, weight_1, bias_1, weight_2, bias_2, mask=None, mask_type=None):
+                  norm_bias_1, norm_weight_2, norm_bias_2, weight_1, bias_1, weight_2, bias_2, mask=None,
+                  mask_type=None):
     """torch's "fast path" of nn.TransformerEncoderLayer, which it takes in eval() without gradients, as it computes the
     layer otherwise. With a mask it stays: rows of scores that are masked throughout are the kernel's own matter."""
     if mask is not None or src.dim() != 3:
