@@ -151,7 +151,7 @@ def test_eager_op_of_another_float_type_than_traced(call):
     same(got, ((x.relu() + 1).bfloat16().float() * 3).exp().sum(1), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", [torch.int64, torch.bool])
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64])
 def test_eager_op_of_no_float_type_where_one_was_traced(call, dtype):
     """Numbers would be lost, or made up."""
     def f(x):

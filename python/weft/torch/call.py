@@ -23,6 +23,8 @@ from .program import Program, Result
 
 def describe(tensor: torch.Tensor):
     """A tensor as weft sees it; it stays torch's."""
+    if tensor.dtype not in WEFT_DTYPES:
+        raise BindingError(f"weft has no {tensor.dtype}")
     return _c.Tensor(tensor.data_ptr(), WEFT_DTYPES[tensor.dtype], tensor.dim(),
                      (C.c_int64 * _c.MAX_RANK)(*tensor.shape), (C.c_int64 * _c.MAX_RANK)(*tensor.stride()))
 
