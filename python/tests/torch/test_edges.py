@@ -285,3 +285,14 @@ def test_copied_helpers():
     (y,) = copied([x])
     same(x, y)
     assert y.storage_offset() == x.storage_offset()
+
+
+def test_pooled_channels_last_with_changing_batch(call):
+    """torch restrides the mean, which has the same elements: one plan."""
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 4)).eval()
+    run = compiled(model, call, dynamic=True)
+    with torch.no_grad():
+        for batch in (2, 3, 5):
+            x = torch.randn(batch, 3, 16, 16).to(memory_format=torch.channels_last)
+            same(run(x), model(x), rtol=1e-4, atol=1e-5)
+    assert reports[-1].whole

@@ -53,6 +53,8 @@ class Report:
         lines += [f"  weights in a file: {self.offload}"] if self.offload else []
         lines += [f"  eager: {op} ({count}): {self.reasons.get(op, 'a small piece between others')}"
                   for op, count in sorted(self.eager.items())]
+        lines += [f"  cuts the graph: {op}: {reason}" for op, reason in sorted(self.reasons.items())
+                  if op not in self.eager]
         lines += [f"  plan {i}: {p.nodes} ops, {p.frozen} frozen and {p.static} static weights, translated in "
                   f"{p.translate_s:.2f} s, compiled in {p.compile_s:.2f} s, called from {p.call}"
                   f"{p.why_python and f' ({p.why_python})'}, cache: {p.cache}" for i, p in enumerate(self.pieces)]

@@ -56,7 +56,7 @@ class Build:
             raise Refuse(f"{what} that is a symbol")
         return number
 
-    def static_all(self, dims, what: str = "sizes") -> list[int]:
+    def static_all(self, dims, what: str = "a size") -> list[int]:
         return [self.static(d, what) for d in dims]
 
     def same_dims(self, a, b) -> bool:

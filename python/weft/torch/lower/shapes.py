@@ -6,6 +6,7 @@ from __future__ import annotations
 import operator
 
 import torch
+from torch.fx.experimental.symbolic_shapes import statically_known_true, sym_eq
 
 from ..dtypes import BOOL, I64
 from .build import result_dtype, result_sizes, value_of
@@ -143,7 +144,9 @@ def unfold(b, n, x, axis, size, step):
 def as_strided(b, n, x, size, stride, offset=None):
     """Elements by their place in memory, which follows from how torch says that x lies."""
     given, made = value_of(n.args[0]), value_of(n)
-    sizes, strides = b.static_all(made.shape), b.static_all(stride, "strides")
+    if offset is None and is_restrided(given, made):
+        return x
+    sizes, strides = b.static_all(made.shape), b.static_all(stride, "a stride")
     flat, first = memory_order(b, x, given)
     offset = first if offset is None else b.static(offset, "an offset")
     if not all(sizes):
@@ -156,9 +159,20 @@ def as_strided(b, n, x, size, stride, offset=None):
     return b.op("gather", flat, b.constant(place.contiguous()), axis=0)
 
 
+def is_restrided(given, made) -> bool:
+    """Do both have the same elements, where strides along axes of one element may differ? A mean of channels_last
+    images over all pixels is laid out so."""
+    def same(a, b):
+        return statically_known_true(sym_eq(a, b))
+
+    return given.dim() == made.dim() and all(
+        same(a, b) and (same(a, 1) or same(p, q))
+        for a, b, p, q in zip(given.shape, made.shape, given.stride(), made.stride()))
+
+
 def memory_order(b, x, value):
     """The elements of x in the order in which they lie, and the place of the first. Refuses arrays with gaps."""
-    shape, stride = b.static_all(value.shape), b.static_all(value.stride(), "strides")
+    shape, stride = b.static_all(value.shape), b.static_all(value.stride(), "a stride")
     order = sorted(range(x.rank), key=lambda a: (-stride[a], -shape[a]))
     dense = 1
     for a in reversed(order):
