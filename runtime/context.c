@@ -107,7 +107,7 @@ static int read_request(const struct weft_context_options *given, struct request
         return WEFT_ERR_ARGUMENT; /* nor is there a callback to tell */
     if (r->options.threads < 0)
         return refuse(r, WEFT_ERR_ARGUMENT, "weft_context_options.threads",
-                      "%d threads: a bound is at least 1, and 0 is none", (int)r->options.threads);
+                      "threads is %d: it is at least 1, or 0 for as many as there are", (int)r->options.threads);
     int status = read_mask(r);
     status = status == WEFT_OK ? read_allocator(r) : status;
     return status == WEFT_OK ? read_executor(r) : status;

@@ -14,6 +14,8 @@ def test_refused(monkeypatch):
         weft.Context(cpu="avx9")
     with pytest.raises(weft.ArgumentError, match="thread"):
         weft.Context(threads=-1)
+    with pytest.raises(TypeError, match="threads is a number, not '2'"):
+        weft.Context(threads="2")
     with pytest.raises(weft.Error, match="no-such-file"):
         weft.Context(prices="no-such-file")
     monkeypatch.setenv("WEFT_CACHES", "many")

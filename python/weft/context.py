@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes as C
 import itertools
+import operator
 import threading
 import warnings
 import weakref
@@ -43,6 +44,10 @@ class Context:
 
     def __init__(self, threads: int = 0, cpu: str | None = None, prices: str | None = None, packs: str | None = None,
                  packs_bytes: int = 0):
+        try:
+            threads = operator.index(threads)
+        except TypeError:
+            raise TypeError(f"threads is a number, not {threads!r}") from None
         self.threads, self.cpu, self.prices, self.packs, self.packs_bytes = threads, cpu, prices, packs, packs_bytes
         self.lock = threading.RLock()
         self._messages: list[Diagnostic] = []
