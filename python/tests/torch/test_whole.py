@@ -163,7 +163,11 @@ def test_encoder_layers_in_eval(call, norm_first, activation):
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(32, 4, 64, activation=activation, norm_first=norm_first, batch_first=True)
     model = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
-    x = torch.randn(3, 10, 32)
+    x, run = torch.randn(3, 10, 32), compiled(model, call)
+    padding = torch.arange(10) >= torch.tensor([[10], [7], [0]])  # the last image has nothing else
+    future = torch.ones(10, 10, dtype=torch.bool).triu(1)
     with torch.no_grad():
-        same(compiled(model, call)(x), model(x), rtol=1e-4, atol=1e-5)
-    assert reports[-1].whole and not reports[-1].eager
+        for masks in ({}, {"src_key_padding_mask": padding}, {"mask": future},
+                      {"mask": future, "src_key_padding_mask": padding}):
+            same(run(x, **masks).nan_to_num(7), model(x, **masks).nan_to_num(7), rtol=1e-4, atol=1e-5)
+            assert reports[-1].whole and not reports[-1].eager
