@@ -47,7 +47,8 @@ static void what_is_wrong_with_options_is_said(void **state)
     assert_not_opened((struct weft_context_options){.cpu = "avx-512"}, "weft_context_options.cpu",
                       "'avx-512' (did you mean avx512?); there are");
 #endif
-    assert_not_opened((struct weft_context_options){.threads = -3}, "weft_context_options.threads", "threads is -3: it is at least 1");
+    assert_not_opened((struct weft_context_options){.threads = -3}, "weft_context_options.threads",
+                      "threads is -3: it is at least 1");
     assert_not_opened((struct weft_context_options){.allocator = &sizeless}, "weft_context_options.allocator", "size");
     assert_not_opened((struct weft_context_options){.allocator = &half}, "weft_context_options.allocator",
                       "release is NULL");
