@@ -10,8 +10,9 @@
  *
  * What is told is the number of the meeting, so nothing is ever taken back; who is told may be one meeting behind,
  * never two. Bit 0 of a word says that its owner sleeps: after 300 microseconds it stops spinning, so that a worker
- * that lost its core does not make the others burn theirs. To wake a worker takes up to 50 microseconds on a virtual
- * machine, in each round, so that it pays to spin for as long as the parts of a step differ. */
+ * that lost its core does not make the others burn theirs. Where they sleep, the last of sixteen leaves a barrier 18
+ * microseconds after the last one came to it, where they spin 1 (bench/README.md, "Sixteen threads"): it pays to spin
+ * for as long as the parts of a step differ. */
 #include "runtime/runtime.h"
 
 #include "kernels/pause.h"

@@ -72,11 +72,19 @@ static bool is_last(const struct weft_gemm_work *w, const struct weft_gemm_block
     return of->tile_end == w->tile_end && of->depth + of->k == w->k_end;
 }
 
-/* What the worker reads first in its next step: the share of panel j, which is the `number`th of so many. */
-static struct weft_gemm_wanted of_next_step(const struct weft_gemm_work *w, int64_t number, int64_t panels)
+/* What the worker reads first in its next step, */
+static struct weft_gemm_wanted next_step(const struct weft_gemm_work *w)
+{
+    return piece(w->data->prefetch.data, w->data->prefetch.floats);
+}
+
+/* and panel j's share of that, where each panel of a block prefetches one. */
+static struct weft_gemm_wanted next_step_share(const struct weft_gemm_work *w, const struct weft_gemm_block *of,
+                                               int64_t j)
 {
     const struct weft_prefetch *const all = &w->data->prefetch;
-    const int64_t lines = weft_pieces(all->floats, WEFT_AHEAD_LINE);
+    const int64_t whole = w->gemm->kernel->columns, lines = weft_pieces(all->floats, WEFT_AHEAD_LINE);
+    const int64_t panels = weft_pieces(of->column_end - of->column, whole), number = (j - of->column) / whole;
     const int64_t begin = weft_cut(lines, panels, number), end = weft_cut(lines, panels, number + 1);
     return all->data ? piece(all->data + begin * WEFT_AHEAD_LINE, (end - begin) * WEFT_AHEAD_LINE) : nothing;
 }
@@ -86,13 +94,12 @@ static struct weft_gemm_wanted of_next_step(const struct weft_gemm_work *w, int6
  * of the next block. */
 static struct weft_gemm_wanted next_copy(const struct weft_gemm_work *w, const struct weft_gemm_block *of, int64_t j)
 {
-    const int64_t whole = w->gemm->kernel->columns, next = j + whole;
-    const int64_t panels = weft_pieces(of->column_end - of->column, whole), number = (j - of->column) / whole;
+    const int64_t next = j + w->gemm->kernel->columns;
     const bool copies = of->tile == of->first_tile, ends = is_last(w, of) && of->column_end == w->column_end;
     if (next < of->column_end && copies)
         return panel(w, next, of->depth, of->k);
     if (ends) /* a panel that had another one to prefetch left this to the last */
-        return copies ? of_next_step(w, 0, 1) : of_next_step(w, number, panels);
+        return copies ? next_step(w) : next_step_share(w, of, j);
     if (next < of->column_end)
         return nothing;
     if (of->tile_end < w->tile_end)
@@ -114,20 +121,19 @@ static struct weft_gemm_wanted next_packed(const struct weft_gemm_work *w, const
     if (!is_last(w, of))
         return piece(w->b + of->column * l->k + terms + floats, floats);
     if (w->data->prefetch.data)
-        return of_next_step(w, 0, 1);
+        return next_step(w);
     return of->column_end < l->n ? piece(w->b + of->column_end * l->k + w->k_begin * whole, floats) : nothing;
 }
 
 struct weft_gemm_wanted weft_gemm_want(const struct weft_gemm_work *w, const struct weft_gemm_block *of, int64_t j)
 {
     const struct weft_gemm_loops *const l = w->l;
-    const int64_t whole = w->gemm->kernel->columns;
+    const int64_t next = j + w->gemm->kernel->columns;
     if (l->fetches_source)
         return next_copy(w, of, j);
     if (l->ahead && l->pages)
-        return j + whole < of->column_end ? panel(w, j + whole, of->depth, of->k) : nothing;
+        return next < of->column_end ? panel(w, next, of->depth, of->k) : nothing;
     if (l->ahead)
         return next_packed(w, of, j);
-    return is_last(w, of) ? of_next_step(w, (j - of->column) / whole, weft_pieces(of->column_end - of->column, whole))
-                          : nothing;
+    return is_last(w, of) ? next_step_share(w, of, j) : nothing;
 }
