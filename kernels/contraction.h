@@ -251,6 +251,7 @@ struct weft_conv {
     struct weft_packing packing; /* set by prepare: what a packed w is read as; n does not count */
     bool packs_together;     /* set by prepare: w comes as it is, and all parts of a run pack it (conv/together.h) */
     int32_t parts;
+    int32_t turns;           /* set by prepare: of the parts, that are meant for one worker */
     size_t scratch;          /* per part */
 };
 /* Who packs what of w, in memory of all parts: zero before the first part of a run begins, and when the last has ended.

@@ -311,9 +311,9 @@ void weft_attention_run(const struct weft_attention *a, const struct weft_attent
         weft_decode_run(a, data, part, parts);
         return;
     }
-    const int64_t units = units_of(a), end = weft_cut(units, parts, part + 1);
+    const int64_t units = units_of(a), end = weft_cut_evenly(units, parts, part + 1);
     struct work w = {.a = a, .data = data, .scratch = data->scratch, .batch = -1};
-    for (int64_t u = weft_cut(units, parts, part); u < end; u++) {
+    for (int64_t u = weft_cut_evenly(units, parts, part); u < end; u++) {
         const int64_t head = u / a->blocks;
         if (a->form == WEFT_ATTENTION_LINES)
             run_lines(&w, u / a->groups, u % a->groups);

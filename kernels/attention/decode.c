@@ -273,13 +273,13 @@ static void run_unit(struct unit *u, int64_t block)
 
 void weft_decode_run(const struct weft_attention *a, const struct weft_attention_data *data, int part, int parts)
 {
-    const int64_t units = a->batch * a->blocks * a->chunks, end = weft_cut(units, parts, part + 1);
+    const int64_t units = a->batch * a->blocks * a->chunks, end = weft_cut_evenly(units, parts, part + 1);
     if (a->heads == 0)
         return;
     struct unit u = {.a = a, .data = data, .scratch = data->scratch, .shared = a->heads / a->groups};
     u.score = u.scratch + a->at_score;
     int64_t counter = 0, count = 0;
-    for (int64_t i = weft_cut(units, parts, part); i < end; i++, count++) {
+    for (int64_t i = weft_cut_evenly(units, parts, part); i < end; i++, count++) {
         const int64_t batch = i / a->chunks / a->blocks, block = i / a->chunks % a->blocks;
         const int64_t next = counter_of(a, batch, block);
         if (next != counter && count > 0 && a->chunks > 1) {

@@ -305,9 +305,9 @@ static void run_split(struct work *w, int part, int parts)
 {
     const struct weft_attention_grad *const g = w->g;
     const int64_t groups = g->batch * g->groups, units = groups * g->spans, each = weft_pieces(groups, COUNTERS);
-    const int64_t end = weft_cut(units, parts, part + 1);
+    const int64_t end = weft_cut_evenly(units, parts, part + 1);
     int64_t counter = 0, count = 0;
-    for (int64_t u = weft_cut(units, parts, part); u < end; u++, count++) {
+    for (int64_t u = weft_cut_evenly(units, parts, part); u < end; u++, count++) {
         const int64_t group = u / g->spans;
         if (group / each != counter && count > 0) {
             count_spans(w, counter, count);
@@ -324,13 +324,13 @@ static void run_split(struct work *w, int part, int parts)
 void weft_attention_grad_run(const struct weft_attention_grad *g, const struct weft_attention_grad_data *data,
                              int part, int parts)
 {
-    const int64_t groups = g->batch * g->groups, end = weft_cut(groups, parts, part + 1);
+    const int64_t groups = g->batch * g->groups, end = weft_cut_evenly(groups, parts, part + 1);
     struct work w = {.g = g, .data = data, .scratch = data->scratch};
     if (g->splits) {
         run_split(&w, part, parts);
         return;
     }
-    for (int64_t i = weft_cut(groups, parts, part); i < end; i++) {
+    for (int64_t i = weft_cut_evenly(groups, parts, part); i < end; i++) {
         w.batch = i / g->groups, w.group = i % g->groups;
         for (int64_t span = 0; span < g->spans; span++)
             run_span(&w, span);

@@ -62,9 +62,9 @@ static void finish(const struct weft_conv *conv, const struct weft_conv_shape *s
 static void run_made(const struct weft_conv *conv, const struct weft_conv_shape *s, const struct weft_conv_data *data,
                      int part, int parts)
 {
-    const int64_t total = s->n * s->pixels, end = weft_cut(total, parts, part + 1);
+    const int64_t total = s->n * s->pixels, end = weft_cut_evenly(total, parts, part + 1);
     float *const x = data->scratch;
-    for (int64_t i = weft_cut(total, parts, part); i < end; i++) {
+    for (int64_t i = weft_cut_evenly(total, parts, part); i < end; i++) {
         const struct weft_conv_piece made = {.data = x, .channel_stride = 1, .pixel_stride = s->c, .channels = s->c,
                                              .pixels = 1, .image = i / s->pixels, .pixel = i % s->pixels};
         conv->prologue(data->user, &made);
@@ -89,8 +89,8 @@ void weft_conv_f32__ref(const struct weft_conv *conv, const struct weft_conv_dat
         return;
     }
     const int64_t channels = s.groups * s.o, total = s.n * channels * s.pixels;
-    const int64_t end = weft_cut(total, parts, part + 1);
-    for (int64_t i = weft_cut(total, parts, part); i < end; i++) {
+    const int64_t end = weft_cut_evenly(total, parts, part + 1);
+    for (int64_t i = weft_cut_evenly(total, parts, part); i < end; i++) {
         const int64_t o = i / s.pixels % channels, n = i / s.pixels / channels;
         int64_t pixel[3], at[3];
         weft_conv_unravel(s.out, i % s.pixels, pixel);

@@ -100,7 +100,7 @@ static void winograd(const struct weft_conv *conv, const struct weft_conv_data *
     const int64_t total = s.groups * s.n * tiles;
     float *v = data->scratch, *packed = v + p.v_size + p.m_size + p.band_size;
     int64_t last = -1;
-    for (int64_t i = weft_cut(total, parts, part); i < weft_cut(total, parts, part + 1); i++) {
+    for (int64_t i = weft_cut_evenly(total, parts, part); i < weft_cut_evenly(total, parts, part + 1); i++) {
         const int64_t g = i / tiles / s.n, n = i / tiles % s.n;
         const int64_t pixel[3] = {0, i % tiles / p.columns * m, i % p.columns * m};
         if (!conv->w_packed && last != g)

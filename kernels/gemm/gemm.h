@@ -188,6 +188,13 @@ static inline int64_t weft_cut(int64_t total, int64_t pieces, int64_t i)
         return total;
     return total / pieces * i + (i < rest ? i : rest);
 }
+/* The same for the parts of workers, of which each may have several: longer ones are spread evenly, so that pieces side
+ * by side that are a worker's own come to no more than another's, but for one. 16 for 6 parts of two workers are
+ * 2 3 3 | 2 3 3 and not 3 3 3 | 3 2 2. */
+static inline int64_t weft_cut_evenly(int64_t total, int64_t pieces, int64_t i)
+{
+    return total / pieces * i + total % pieces * i / pieces;
+}
 static inline int64_t weft_pieces(int64_t total, int64_t each) { return (total + each - 1) / each; }
 
 /* How to cut a space of extent[0] x extent[1] x extent[2] units into at most `parts` boxes: the largest box as small as
@@ -197,6 +204,10 @@ static inline int64_t weft_pieces(int64_t total, int64_t each) { return (total +
 void weft_gemm_grid(const int64_t extent[3], double last, const int64_t weight[3], int parts, int ret_cut[3]);
 /* The box of a part: false if it has none. */
 bool weft_gemm_box(const int64_t extent[3], const int32_t cut[3], int part, int64_t ret_begin[3], int64_t ret_end[3]);
+/* The same for parts / turns workers, of whose boxes in such a grid each is cut into `turns` parts: across its longer
+ * side, so that what it reads most of is still read once, unless that side has too few units. */
+bool weft_gemm_box_of_turn(const int64_t extent[3], double last, const int64_t weight[3], int parts, int turns,
+                           int part, int64_t ret_begin[3], int64_t ret_end[3]);
 /* How many parts are worth it for so many flops and units: 1 for what is done before another core has woken up. */
 int32_t weft_gemm_parts(double flops, int64_t units, int workers);
 /* For where whoever is ready takes the next part: cuts a grid of one box a worker finer, if boxes are large. Weights:

@@ -38,10 +38,10 @@ struct weft_gemm_band weft_gemm_band(const struct weft_gemm *g, int32_t band)
     const int32_t cut = l->cut[axis];
     if (g->slices > 1)
         return (struct weft_gemm_band){.batch_end = g->batch, .row_end = g->m};
-    return (struct weft_gemm_band){.batch = weft_cut(l->units[0], l->cut[0], band / cut),
-                                   .batch_end = weft_cut(l->units[0], l->cut[0], band / cut + 1),
-                                   .row = row_at(g, weft_cut(l->units[axis], cut, band % cut)),
-                                   .row_end = row_at(g, weft_cut(l->units[axis], cut, band % cut + 1))};
+    return (struct weft_gemm_band){.batch = weft_cut_evenly(l->units[0], l->cut[0], band / cut),
+                                   .batch_end = weft_cut_evenly(l->units[0], l->cut[0], band / cut + 1),
+                                   .row = row_at(g, weft_cut_evenly(l->units[axis], cut, band % cut)),
+                                   .row_end = row_at(g, weft_cut_evenly(l->units[axis], cut, band % cut + 1))};
 }
 
 bool weft_gemm_hands_bands(const struct weft_gemm *g)

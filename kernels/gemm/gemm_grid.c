@@ -42,8 +42,8 @@ bool weft_gemm_box(const int64_t extent[3], const int32_t cut[3], int part, int6
     if (at[0] >= cut[0])
         return false;
     for (int d = 0; d < 3; d++) {
-        ret_begin[d] = weft_cut(extent[d], cut[d], at[d]);
-        ret_end[d] = weft_cut(extent[d], cut[d], at[d] + 1);
+        ret_begin[d] = weft_cut_evenly(extent[d], cut[d], at[d]);
+        ret_end[d] = weft_cut_evenly(extent[d], cut[d], at[d] + 1);
     }
     return true;
 }
@@ -54,6 +54,24 @@ int32_t weft_gemm_turns(double flops, int32_t parts, int64_t units)
 {
     enum { TURNS = 3, TURN_FLOPS = 1000000 };
     return parts > 1 && flops >= (double)TURN_FLOPS * TURNS * parts && units >= TURNS ? TURNS : 1;
+}
+
+bool weft_gemm_box_of_turn(const int64_t extent[3], double last, const int64_t weight[3], int parts, int turns,
+                           int part, int64_t ret_begin[3], int64_t ret_end[3])
+{
+    int cut[3], longest = 0;
+    weft_gemm_grid(extent, last, weight, parts / turns, cut);
+    if (!weft_gemm_box(extent, cut, part / turns, ret_begin, ret_end))
+        return false;
+    for (int d = 1; d < 3; d++) {
+        const int64_t side = extent[d] / cut[d], other = extent[longest] / cut[longest];
+        if ((side >= turns) != (other >= turns) ? side >= turns : side * weight[d] > other * weight[longest])
+            longest = d;
+    }
+    const int64_t begin = ret_begin[longest], units = ret_end[longest] - begin;
+    ret_begin[longest] = begin + weft_cut_evenly(units, turns, part % turns);
+    ret_end[longest] = begin + weft_cut_evenly(units, turns, part % turns + 1);
+    return ret_begin[longest] < ret_end[longest];
 }
 
 /* Each box is cut across its longer side, so that what it reads most of is still read once. */

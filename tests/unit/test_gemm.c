@@ -136,6 +136,70 @@ static void turns_are_for_long_products(void **state)
     assert_in_range(g.parts, 2, 4);
 }
 
+/* The parts that are a worker's own come to as much as another's: 16 panels for two workers with three parts each are 8
+ * and 8, not 9 and 7. */
+static void turns_are_even_between_workers(void **state)
+{
+    if (!WEFT_CPU_BUILT)
+        skip();
+    for (int workers = 2; workers <= 16; workers++) {
+        for (int64_t panels = 3 * workers; panels <= 6 * workers; panels++) {
+            struct weft_gemm g = product(64, 64 * panels, 2816);
+            g.cpu = WEFT_CPU_AVX2, g.b_packed = g.takes_turns = true;
+            weft_gemm_prepare(&g, workers);
+            const int64_t units = g.loops.units[1] * g.loops.units[2];
+            int64_t most = 0, all = 0;
+            for (int w = 0; w < workers; w++) {
+                int64_t own = 0, begin[3], end[3];
+                for (int part = w * g.parts / workers; part < (w + 1) * g.parts / workers; part++) {
+                    if (weft_gemm_box(g.loops.units, g.loops.cut, part, begin, end))
+                        own += (end[1] - begin[1]) * (end[2] - begin[2]);
+                }
+                most = own > most ? own : most, all += own;
+            }
+            assert_int_equal(all, units);
+            if (g.loops.cut[1] == 1 && g.parts == 3 * workers)
+                assert_true(most <= (g.loops.units[2] + workers - 1) / workers * g.loops.units[1]);
+        }
+    }
+    struct weft_gemm g = product(64, 1024, 2816);
+    g.cpu = WEFT_CPU_AVX2, g.b_packed = g.takes_turns = true;
+    weft_gemm_prepare(&g, 2);
+    assert_int_equal(g.parts, 6); /* so that the above is about something */
+}
+
+static void boxes_of_turns_are_those_of_workers(void **state)
+{
+    static const int64_t extents[][3] = {{7, 1, 8}, {10, 1, 4}, {49, 1, 1}, {1, 1, 5}, {2, 3, 4}, {11, 1, 16}};
+    const int64_t weight[3] = {14000, 0, 131000};
+    for (size_t i = 0; i < sizeof extents / sizeof extents[0]; i++) {
+        const int64_t *const extent = extents[i];
+        for (int workers = 1; workers <= 16; workers++) {
+            int cut[3];
+            weft_gemm_grid(extent, 1, weight, workers, cut);
+            for (int part = 0; part < 3 * workers; part++) {
+                int64_t whole[2][3] = {{0}}, box[2][3], units = 0;
+                const bool any = weft_gemm_box(extent, cut, part / 3, whole[0], whole[1]);
+                for (int turn = 0; turn < 3 && any; turn++) {
+                    if (!weft_gemm_box_of_turn(extent, 1, weight, 3 * workers, 3, part / 3 * 3 + turn, box[0], box[1]))
+                        continue;
+                    int64_t volume = 1;
+                    for (int d = 0; d < 3; d++) {
+                        assert_in_range(box[0][d], whole[0][d], whole[1][d]);
+                        assert_in_range(box[1][d], box[0][d], whole[1][d]);
+                        volume *= box[1][d] - box[0][d];
+                    }
+                    units += volume;
+                }
+                int64_t volume = any;
+                for (int d = 0; d < 3; d++)
+                    volume *= whole[1][d] - whole[0][d];
+                assert_int_equal(units, volume); /* cut along one axis, without gaps: box by box */
+            }
+        }
+    }
+}
+
 static void one_chain_is_one_chain(void **state)
 {
     struct weft_gemm g = product(1, 1, 5000);
@@ -259,6 +323,7 @@ int main(void)
         cmocka_unit_test(short_panels_count_as_what_they_are),
         cmocka_unit_test(slices_and_lanes_follow_from_shape),
         cmocka_unit_test(turns_are_for_long_products),
+        cmocka_unit_test(turns_are_even_between_workers), cmocka_unit_test(boxes_of_turns_are_those_of_workers),
         cmocka_unit_test(one_chain_is_one_chain),
         cmocka_unit_test(packs_do_not_depend_on_rows),
         cmocka_unit_test(a_forced_grid_is_taken),
