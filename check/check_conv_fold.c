@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { CHAIN = 256, RUN = 2048, TOGETHER = 1024, LANES = 64 };
+enum { CHAIN = 256, RUN = 2048, TOGETHER = 1024, LANES = 64, BLOCK = 256 /* of reduce.c */ };
 
 void check_conv_fold_open(struct weft_check *check, const struct weft_conv *conv, struct check_conv_fold *ret)
 {
@@ -33,14 +33,23 @@ void check_conv_fold_end(struct check_conv_fold *f, float *y, int parts)
     weft_conv_fold_end(&f->fold, f->conv, f->out, y, f->shared, parts);
 }
 
-/* Terms through so many lanes, folded by halves; of one lane: a chain. */
+/* Terms through so many lanes, folded by halves; of one lane: a chain. As in reduce.c lanes of more than BLOCK terms
+ * are cut, and the pieces added up. */
 static float through_lanes(int op, const float *term, int64_t terms, int lanes)
 {
-    float lane[LANES];
+    float lane[LANES], total[LANES];
     for (int l = 0; l < lanes; l++)
+        lane[l] = total[l] = weft_fold_identity(op);
+    for (int64_t i = 0; i < terms; i++) {
+        const int l = (int)(i % lanes);
+        lane[l] = weft_fold_apply(op, lane[l], term[i]);
+        if (i / lanes % BLOCK != BLOCK - 1)
+            continue;
+        total[l] = weft_fold_apply(op, total[l], lane[l]);
         lane[l] = weft_fold_identity(op);
-    for (int64_t i = 0; i < terms; i++)
-        lane[i % lanes] = weft_fold_apply(op, lane[i % lanes], term[i]);
+    }
+    for (int l = 0; l < lanes && terms >= (int64_t)lanes * BLOCK; l++)
+        lane[l] = weft_fold_apply(op, total[l], lane[l]);
     for (int half = lanes / 2; half > 0; half /= 2)
         for (int l = 0; l < half; l++)
             lane[l] = weft_fold_apply(op, lane[l], lane[l + half]);
