@@ -59,8 +59,8 @@ static inline int64_t weft_direct_panels(const struct weft_gemm_kernel *kernel, 
 static inline struct weft_direct_panel weft_direct_panel(const struct weft_gemm_kernel *kernel, int64_t o, int64_t i)
 {
     const int64_t vectors = weft_pieces(o, kernel->lanes), panels = weft_direct_panels(kernel, o);
-    const int64_t first = weft_cut(vectors, panels, i) * kernel->lanes,
-                  width = weft_cut(vectors, panels, i + 1) * kernel->lanes - first;
+    const int64_t first = weft_cut_evenly(vectors, panels, i) * kernel->lanes,
+                  width = weft_cut_evenly(vectors, panels, i + 1) * kernel->lanes - first;
     return (struct weft_direct_panel){first, o - first < width ? o - first : width, width};
 }
 /* Floats of the weights of a group, o results of so many terms: panels [tap][channel][width], the last one filled with

@@ -344,11 +344,12 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     l->mc = rounded(smaller(l->mc, l->m), l->rows);
 }
 
-/* How much of a panel the last one is. */
-double weft_gemm_last_panel(const struct weft_gemm *g)
+struct weft_gemm_space weft_gemm_space_of(const struct weft_gemm *g, int64_t row)
 {
-    const int64_t columns = g->kernel->columns, n = g->loops.n;
-    return n > 0 ? (double)(n - (weft_pieces(n, columns) - 1) * columns) / (double)columns : 1;
+    const struct weft_gemm_loops *const l = &g->loops;
+    const int64_t columns = g->kernel->columns, last = l->n - (l->units[2] - 1) * columns;
+    return (struct weft_gemm_space){.extent = {l->units[0], l->units[1], l->units[2]}, .weight = {0, row, columns},
+                                    .last = l->n > 0 ? (double)last / (double)columns : 1};
 }
 
 static void choose_parts(struct weft_gemm *g, int workers)
@@ -362,8 +363,8 @@ static void choose_parts(struct weft_gemm *g, int workers)
     g->parts = weft_gemm_parts(flops, l->units[0] * l->units[1] * l->units[2], workers);
     /* Where C is written from end to end, parts that share its rows would fetch each other's lines ahead. */
     const bool by_rows = l->k <= SHORT_K && l->mc == l->rows;
-    const int64_t weight[3] = {0, by_rows ? 2 * columns : l->rows, columns};
-    weft_gemm_grid(l->units, weft_gemm_last_panel(g), weight, g->parts, l->cut);
+    const struct weft_gemm_space space = weft_gemm_space_of(g, by_rows ? 2 * columns : l->rows);
+    weft_gemm_grid(&space, g->parts, l->cut);
     const bool packs = l->pack_a || l->pack_b || l->made; /* parts that share a panel would each pack it */
     if (!weft_gemm_share_pixels(g, flops, l->cut) && g->takes_turns && !packs)
         weft_gemm_take_turns(flops, l->units, (int64_t[]){0, l->rows, columns}, l->cut);

@@ -197,17 +197,22 @@ static inline int64_t weft_cut_evenly(int64_t total, int64_t pieces, int64_t i)
 }
 static inline int64_t weft_pieces(int64_t total, int64_t each) { return (total + each - 1) / each; }
 
-/* How to cut a space of extent[0] x extent[1] x extent[2] units into at most `parts` boxes: the largest box as small as
- * possible, then the least surface by the weights (what a part reads of either operand). The last unit along extent[2]
- * is only `last` of one, above 0 and at most 1. A part whose number is not below the product of ret_cut has nothing to
- * do. */
-void weft_gemm_grid(const int64_t extent[3], double last, const int64_t weight[3], int parts, int ret_cut[3]);
+/* Work that is cut into boxes of units, for parts. */
+struct weft_gemm_space {
+    int64_t extent[3]; /* in units */
+    int64_t weight[3]; /* numbers of a unit along each axis: what a part reads of either operand */
+    double last;       /* the last unit along axis 2 is so much of one: above 0 and at most 1 */
+    int64_t items;     /* or 0: what units along axis 2 are made of, spread evenly (weft_cut_evenly) */
+};
+/* How to cut it into at most `parts` boxes: the largest box as small as possible, then the least surface by the
+ * weights. A part whose number is not below the product of ret_cut has nothing to do. */
+void weft_gemm_grid(const struct weft_gemm_space *space, int parts, int ret_cut[3]);
 /* The box of a part: false if it has none. */
 bool weft_gemm_box(const int64_t extent[3], const int32_t cut[3], int part, int64_t ret_begin[3], int64_t ret_end[3]);
 /* The same for parts / turns workers, of whose boxes in such a grid each is cut into `turns` parts: across its longer
  * side, so that what it reads most of is still read once, unless that side has too few units. */
-bool weft_gemm_box_of_turn(const int64_t extent[3], double last, const int64_t weight[3], int parts, int turns,
-                           int part, int64_t ret_begin[3], int64_t ret_end[3]);
+bool weft_gemm_box_of_turn(const struct weft_gemm_space *space, int parts, int turns, int part, int64_t ret_begin[3],
+                           int64_t ret_end[3]);
 /* How many parts are worth it for so many flops and units: 1 for what is done before another core has woken up. */
 int32_t weft_gemm_parts(double flops, int64_t units, int workers);
 /* For where whoever is ready takes the next part: cuts a grid of one box a worker finer, if boxes are large. Weights:

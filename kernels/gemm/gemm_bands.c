@@ -63,21 +63,21 @@ static bool cut_rows(const struct weft_gemm *g, int workers, int32_t ret_cut[3])
     const int rows = row_axis(g), columns = 3 - rows;
     const double flops = 2.0 * (double)g->batch * (double)g->m * (double)g->n * (double)g->k;
     const int32_t parts = weft_gemm_parts(flops, l->units[0] * l->units[1] * l->units[2], workers);
-    const int64_t any[3] = {l->units[0], l->units[1], l->units[2]};
-    int64_t extent[3] = {any[0], any[1], any[2]}, least = 1, most = 1;
+    struct weft_gemm_space space = {{l->units[0], l->units[1], l->units[2]}, .weight = {0, 1, 1}, .last = 1};
+    int64_t least = 1, most = 1;
     int32_t cut[3];
     if (weft_gemm_row_parts(g) == 1)
         return false; /* they have them already */
-    weft_gemm_grid(any, 1, (int64_t[]){0, 1, 1}, parts, cut);
-    extent[columns] = 1;
-    weft_gemm_grid(extent, 1, (int64_t[]){0, 1, 1}, parts, ret_cut);
+    weft_gemm_grid(&space, parts, cut);
+    space.extent[columns] = 1;
+    weft_gemm_grid(&space, parts, ret_cut);
     for (int d = 0; d < 3; d++) {
-        least *= weft_pieces(any[d], cut[d]);
-        most *= weft_pieces(any[d], ret_cut[d]);
+        least *= weft_pieces(l->units[d], cut[d]);
+        most *= weft_pieces(l->units[d], ret_cut[d]);
     }
     if (most * 100 > least * (100 + LARGER))
         return false;
-    const int64_t each = any[rows] / ret_cut[rows], turns = each / TURN_TILES;
+    const int64_t each = l->units[rows] / ret_cut[rows], turns = each / TURN_TILES;
     const int64_t wanted = weft_gemm_turns(flops, ret_cut[0] * ret_cut[1] * ret_cut[2], each);
     if (g->takes_turns && turns > 1 && (!l->pack_a || weft_gemm_makes_a(g)) && !l->pack_b)
         ret_cut[rows] *= (int32_t)(turns < wanted ? turns : wanted);

@@ -21,10 +21,10 @@ int32_t weft_gemm_bands(const struct weft_gemm *gemm);
 int32_t weft_gemm_band_of(const struct weft_gemm *gemm, int part);
 struct weft_gemm_band weft_gemm_band(const struct weft_gemm *gemm, int32_t band);
 
-/* Of the loops that weft_gemm_prepare has chosen: is a pack of smaller elements read as it is; how much of a panel the
- * last one is. */
+/* Of the loops that weft_gemm_prepare has chosen: is a pack of smaller elements read as it is; the units that are
+ * shared out, and their last panel. `row`: the weight of a unit of rows. */
 bool weft_gemm_reads_small(const struct weft_gemm *gemm, const struct weft_gemm_loops *loops);
-double weft_gemm_last_panel(const struct weft_gemm *gemm);
+struct weft_gemm_space weft_gemm_space_of(const struct weft_gemm *gemm, int64_t row);
 
 /* While a product is prepared: has a part enough results in a band for a call of the epilogue, if there is one? Fewer
  * wait for those of the next bands. */

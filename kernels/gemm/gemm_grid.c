@@ -10,8 +10,27 @@
 
 enum { PART_FLOPS = 200000 }; /* about 2 us of one core, which is what it takes to meet another one twice */
 
-void weft_gemm_grid(const int64_t extent[3], double last, const int64_t weight[3], int parts, int ret_cut[3])
+/* The longest of so many pieces of an axis, in units. The last piece is as short as any: a short unit counts only where
+ * nothing is cut. */
+static double longest(const struct weft_gemm_space *space, int d, int pieces)
 {
+    const int64_t units = space->extent[d];
+    const double whole = (double)weft_pieces(units, pieces);
+    if (d < 2 || (space->items == 0 && pieces > 1) || units == 0)
+        return whole;
+    if (space->items == 0)
+        return whole - 1 + space->last;
+    int64_t most = 0, at = 0;
+    for (int i = 1; i <= pieces; i++) {
+        const int64_t end = weft_cut_evenly(space->items, units, weft_cut_evenly(units, pieces, i));
+        most = end - at > most ? end - at : most, at = end;
+    }
+    return (double)(most * units) / (double)space->items;
+}
+
+void weft_gemm_grid(const struct weft_gemm_space *space, int parts, int ret_cut[3])
+{
+    const int64_t *const extent = space->extent;
     double best = -1;
     for (int x = 1; x <= parts && (x <= extent[0] || x == 1); x++) {
         for (int y = 1; y <= parts / x && (y <= extent[1] || y == 1); y++) {
@@ -20,11 +39,9 @@ void weft_gemm_grid(const int64_t extent[3], double last, const int64_t weight[3
             const int cut[3] = {x, y, z};
             double box = 1, surface = 0;
             for (int d = 0; d < 3; d++) {
-                /* the last piece is as short as any: a short unit counts only where nothing is cut */
-                const double whole = (double)weft_pieces(extent[d], cut[d]);
-                const double side = d == 2 && cut[d] == 1 ? whole - 1 + last : whole;
+                const double side = longest(space, d, cut[d]);
                 box *= side;
-                surface += side * (double)weight[d];
+                surface += side * (double)space->weight[d];
             }
             /* The surface breaks ties, and what is next to one by a short unit: it stays below one unit of volume. */
             const double cost = box + surface / (1 + surface);
@@ -56,22 +73,24 @@ int32_t weft_gemm_turns(double flops, int32_t parts, int64_t units)
     return parts > 1 && flops >= (double)TURN_FLOPS * TURNS * parts && units >= TURNS ? TURNS : 1;
 }
 
-bool weft_gemm_box_of_turn(const int64_t extent[3], double last, const int64_t weight[3], int parts, int turns,
-                           int part, int64_t ret_begin[3], int64_t ret_end[3])
+bool weft_gemm_box_of_turn(const struct weft_gemm_space *space, int parts, int turns, int part, int64_t ret_begin[3],
+                           int64_t ret_end[3])
 {
-    int cut[3], longest = 0;
-    weft_gemm_grid(extent, last, weight, parts / turns, cut);
-    if (!weft_gemm_box(extent, cut, part / turns, ret_begin, ret_end))
+    int cut[3], axis = 0;
+    int64_t most = -1;
+    weft_gemm_grid(space, parts / turns, cut);
+    if (!weft_gemm_box(space->extent, cut, part / turns, ret_begin, ret_end))
         return false;
-    for (int d = 1; d < 3; d++) {
-        const int64_t side = extent[d] / cut[d], other = extent[longest] / cut[longest];
-        if ((side >= turns) != (other >= turns) ? side >= turns : side * weight[d] > other * weight[longest])
-            longest = d;
+    for (int d = 0; d < 3; d++) {
+        const int64_t side = space->extent[d] / cut[d], fits = side >= turns ? INT64_MAX / 2 : 0;
+        const int64_t rank = fits + side * space->weight[d];
+        if (rank > most)
+            most = rank, axis = d;
     }
-    const int64_t begin = ret_begin[longest], units = ret_end[longest] - begin;
-    ret_begin[longest] = begin + weft_cut_evenly(units, turns, part % turns);
-    ret_end[longest] = begin + weft_cut_evenly(units, turns, part % turns + 1);
-    return ret_begin[longest] < ret_end[longest];
+    const int64_t begin = ret_begin[axis], units = ret_end[axis] - begin;
+    ret_begin[axis] = begin + weft_cut_evenly(units, turns, part % turns);
+    ret_end[axis] = begin + weft_cut_evenly(units, turns, part % turns + 1);
+    return ret_begin[axis] < ret_end[axis];
 }
 
 /* Each box is cut across its longer side, so that what it reads most of is still read once. */

@@ -67,8 +67,8 @@ static void run_part(const struct weft_gemm *gemm, const struct weft_gemm_data *
     const struct weft_gemm_loops *l = &gemm->loops;
     int32_t cut[3] = {l->cut[0], l->cut[1], l->cut[2]};
     if (parts != gemm->parts) {
-        const int64_t weight[3] = {0, l->rows, gemm->kernel->columns};
-        weft_gemm_grid(l->units, weft_gemm_last_panel(gemm), weight, parts, cut);
+        const struct weft_gemm_space space = weft_gemm_space_of(gemm, l->rows);
+        weft_gemm_grid(&space, parts, cut);
     }
     int64_t begin[3], end[3];
     if (weft_gemm_box(l->units, cut, part, begin, end))

@@ -14,10 +14,11 @@ enum { WORKERS = 64 };
 
 static void check_grid(const int64_t extent[3], int parts)
 {
-    const int64_t weight[3] = {0, 6, 64}, total = extent[0] * extent[1] * extent[2];
+    const struct weft_gemm_space space = {.extent = {extent[0], extent[1], extent[2]}, .weight = {0, 6, 64}, .last = 1};
+    const int64_t total = extent[0] * extent[1] * extent[2];
     const int64_t even = (total + parts - 1) / parts;
     int cut[3];
-    weft_gemm_grid(extent, 1, weight, parts, cut);
+    weft_gemm_grid(&space, parts, cut);
     assert_in_range(cut[0] * cut[1] * cut[2], 1, parts);
     char *const taken = calloc((size_t)total, 1);
     assert_non_null(taken);
@@ -168,20 +169,37 @@ static void turns_are_even_between_workers(void **state)
     assert_int_equal(g.parts, 6); /* so that the above is about something */
 }
 
+/* Five vectors of two panels are three and two: 18 rows for two workers are cut, not the panels; 14 of four are seven
+ * and seven. */
+static void panels_count_as_what_they_are(void **state)
+{
+    struct weft_gemm_space space = {.extent = {18, 1, 2}, .weight = {1, 0, 1000}, .last = 1, .items = 5};
+    int cut[3];
+    weft_gemm_grid(&space, 2, cut);
+    assert_int_equal(cut[0], 2);
+    space.items = 4;
+    weft_gemm_grid(&space, 2, cut);
+    assert_int_equal(cut[2], 2);
+    space.extent[0] = 7, space.extent[2] = 4, space.items = 14;
+    weft_gemm_grid(&space, 2, cut);
+    assert_int_equal(cut[2], 2);
+}
+
 static void boxes_of_turns_are_those_of_workers(void **state)
 {
     static const int64_t extents[][3] = {{7, 1, 8}, {10, 1, 4}, {49, 1, 1}, {1, 1, 5}, {2, 3, 4}, {11, 1, 16}};
-    const int64_t weight[3] = {14000, 0, 131000};
     for (size_t i = 0; i < sizeof extents / sizeof extents[0]; i++) {
         const int64_t *const extent = extents[i];
+        const struct weft_gemm_space space = {.extent = {extent[0], extent[1], extent[2]},
+                                              .weight = {14000, 0, 131000}, .last = 1};
         for (int workers = 1; workers <= 16; workers++) {
             int cut[3];
-            weft_gemm_grid(extent, 1, weight, workers, cut);
+            weft_gemm_grid(&space, workers, cut);
             for (int part = 0; part < 3 * workers; part++) {
                 int64_t whole[2][3] = {{0}}, box[2][3], units = 0;
                 const bool any = weft_gemm_box(extent, cut, part / 3, whole[0], whole[1]);
                 for (int turn = 0; turn < 3 && any; turn++) {
-                    if (!weft_gemm_box_of_turn(extent, 1, weight, 3 * workers, 3, part / 3 * 3 + turn, box[0], box[1]))
+                    if (!weft_gemm_box_of_turn(&space, 3 * workers, 3, part / 3 * 3 + turn, box[0], box[1]))
                         continue;
                     int64_t volume = 1;
                     for (int d = 0; d < 3; d++) {
@@ -323,7 +341,8 @@ int main(void)
         cmocka_unit_test(short_panels_count_as_what_they_are),
         cmocka_unit_test(slices_and_lanes_follow_from_shape),
         cmocka_unit_test(turns_are_for_long_products),
-        cmocka_unit_test(turns_are_even_between_workers), cmocka_unit_test(boxes_of_turns_are_those_of_workers),
+        cmocka_unit_test(turns_are_even_between_workers), cmocka_unit_test(panels_count_as_what_they_are),
+        cmocka_unit_test(boxes_of_turns_are_those_of_workers),
         cmocka_unit_test(one_chain_is_one_chain),
         cmocka_unit_test(packs_do_not_depend_on_rows),
         cmocka_unit_test(a_forced_grid_is_taken),
