@@ -91,8 +91,14 @@ TEXT
     expect 0 'relayouts* inserted' "$weft" $draw
     expect 1 '' sh -c '"$0" "$@" --strip | grep "inserted"' "$weft" $draw
 fi
+for command in $readers explain diff bisect reduce report; do
+    expect 2 "^weft $command: a model (an .onnx file or weft text) is missing: weft $command .*; see weft $command -" \
+        "$weft" $command
+done
+expect 2 '^weft opt: a model .*, or - for standard input, is missing: weft opt .*; see weft opt --help$' "$weft" opt
+expect 2 '^weft opt: a test file, or a folder of them, is missing: ' "$weft" opt --test
+expect 2 '^weft opt: it wants one file' "$weft" opt one.weft two.weft
 for command in $readers; do
-    expect 2 'something is missing' "$weft" $command
     expect 1 'nowhere.onnx' "$weft" $command nowhere.onnx
     expect 1 'bad.weft:3:' "$weft" $command bad.weft
     expect 1 'bad.weft:4:' "$weft" $command bad.weft
@@ -323,7 +329,7 @@ expect 1 'cannot be fixed' "$weft" check --fix x="$model/input_0.npy" small.weft
 expect 0 '^1 were compiled with small inputs known' "$weft" conform "$cases" --filter 'k*'
 expect 0 '^pass passes$' "$weft" conform "$cases" --filter passes --verbose --reference
 expect 0 '^differs$' "$weft" conform "$cases" --list
-expect 2 'something is missing' "$weft" conform
+expect 2 '^weft conform: a folder of tests is missing: weft conform DIR' "$weft" conform
 expect 1 'no cases there' "$weft" conform "$cases/passes/test_data_set_0"
 
 expect 0 '"p99_ms": [0-9.]*, "spread_pct": [0-9.]*, "runs": [1-9]' "$weft" bench small.weft --json --seconds 0
@@ -379,7 +385,7 @@ expect 0 '^    kernels ' "$weft" diff soft.weft soft.weft
 expect 1 '^-  .*softmax\|^+  .*exp %x ! weft_strip_exp' "$weft" diff soft.weft exp.weft
 expect 1 '^ *0 *0.000 *1 *[0-9.]*   weft_strip_exp_f32__' "$weft" diff soft.weft exp.weft --time
 expect 2 'a second model is missing' "$weft" diff soft.weft
-expect 2 'something is missing' "$weft" diff --unfused
+expect 2 'a model .* is missing' "$weft" diff --unfused
 expect 2 'takes one model' "$weft" diff --unfused soft.weft soft.weft
 expect 1 '^    kernels *1 *[2-9]' "$weft" diff --unfused soft.weft
 expect 1 'nowhere.weft: cannot be read' "$weft" diff soft.weft nowhere.weft

@@ -302,7 +302,7 @@ int weft_cmd_bench(int argc, char **argv)
         "plain kernels (weft_…__ref: weft run --kernels lists the steps), relayout_pct in steps that only move\n"
         "elements (changes of layout, and copies as of concat or flip);\n"
         "kernels; threads. What does not agree fails.",
-        table, 1, 1};
+        table, WEFT_TOOL_MODEL, 1};
     struct weft_words words;
     int code = weft_tool_options(&usage, argc, argv, &words);
     code = code >= 0 ? code : weft_model_misused(&usage, &options);

@@ -198,7 +198,7 @@ int weft_cmd_bisect(int argc, char **argv)
         "the outputs differ from those of the reference evaluator, or from files, by more than roundings explain.\n"
         "Compiles and runs the model about as often as the number of decisions has binary digits; what has no kernel\n"
         "yet then runs in the slow evaluator. Exits with 0 if the answer is right.",
-        table, 1, 1};
+        table, WEFT_TOOL_MODEL, 1};
     struct weft_words words;
     int code = weft_tool_options(&usage, argc, argv, &words);
     code = code >= 0 ? code : weft_model_misused(&usage, &b.options);

@@ -236,7 +236,7 @@ int weft_cmd_calibrate(int argc, char **argv)
         "kernels in either order of channels. The prices go to $XDG_CACHE_HOME/weft (~/.cache/weft), in a file\n"
         "named by the CPU, where every program that uses weft on this machine finds them; WEFT_PRICES=FILE names\n"
         "another, WEFT_PRICES= those shipped for Zen 4, whatever the CPU. Takes half a minute on a machine at rest.",
-        table, 0, 0};
+        table, NULL, 0};
     struct weft_words words;
     int code = weft_tool_options(&usage, argc, argv, &words);
     if (code >= 0)

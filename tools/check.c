@@ -37,7 +37,7 @@ int weft_cmd_check(int argc, char **argv)
         "weft check MODEL [options]",
         "Reads and plans a model without running it. Every unsupported op is named, with its count; the exit\n"
         "code is then 1.",
-        table, 1, 1};
+        table, WEFT_TOOL_MODEL, 1};
     struct weft_words words;
     int code = weft_tool_options(&usage, argc, argv, &words);
     if (code >= 0)

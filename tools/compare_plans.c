@@ -128,7 +128,7 @@ int weft_cmd_diff(int argc, char **argv)
         "weft diff FIRST SECOND [options], weft diff --unfused MODEL [options]",
         "Compares the plans of two models or texts: the lines that differ, kernels, relayouts and memory, and with\n"
         "--time what they take. Exits with 0 if the plans are equal, with 1 if they differ.",
-        table, 1, 2};
+        table, WEFT_TOOL_MODEL, 2};
     struct weft_words words;
     int code = weft_tool_options(&usage, argc, argv, &words);
     code = code >= 0 ? code : weft_model_misused(&usage, &side[0].options);

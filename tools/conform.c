@@ -245,7 +245,7 @@ int weft_cmd_conform(int argc, char **argv)
         "Runs ONNX backend tests: each folder below DIR with a " WEFT_CASE_FILE " and test_data_set_N/input_i.pb,\n"
         "output_i.pb. A case is skipped only where it needs an op, or an op with an element type, that weft does\n"
         "not list; each of those is named at the end. The exit code is 1 if a case failed.",
-        table, 0, WEFT_TOOL_WORDS};
+        table, NULL, WEFT_TOOL_WORDS};
     struct weft_words words;
     const int code = weft_tool_options(&usage, argc, argv, &words);
     if (code >= 0)
@@ -255,7 +255,7 @@ int weft_cmd_conform(int argc, char **argv)
         return weft_conform_case(one, conformance.reference);
     }
     if (!words.count)
-        return weft_tool_misused(&usage, "something is missing: %s", usage.line);
+        return weft_tool_missing(&usage, "a folder of tests");
     for (int i = 0; i < words.count; i++)
         find_cases(&conformance, words.word[i], 0);
     if (conformance.cases)

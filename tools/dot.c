@@ -185,7 +185,7 @@ int weft_cmd_dot(int argc, char **argv)
         "boxes that read them, one colour for each layout, layout conversions in bold red with their cost and reader,\n"
         "red edges where a kernel reads in another order than it writes. A large model is drawn by the scopes that\n"
         "its names have (\"/encoder/layer.0/MatMul\"), and of layers that repeat one stands for all.",
-        table, 1, 1};
+        table, WEFT_TOOL_MODEL, 1};
     struct weft_words words;
     int code = weft_tool_options(&usage, argc, argv, &words);
     code = code >= 0 ? code : weft_model_misused(&usage, &options);

@@ -92,7 +92,7 @@ int weft_cmd_explain(int argc, char **argv)
         "Says what each pass did to which node and why, or why not, which layout conversions were inserted, for whom\n"
         "and at what cost, and for each node of the model what became of it: layout, kernel, storage, counted\n"
         "operations and bytes, and why it has no kernel where it has none.",
-        table, 1, 1};
+        table, WEFT_TOOL_MODEL, 1};
     struct weft_words words;
     int code = weft_tool_options(&usage, argc, argv, &words);
     code = code >= 0 ? code : weft_model_misused(&usage, o);

@@ -444,7 +444,7 @@ int weft_cmd_opt(int argc, char **argv)
                                      "Reads a graph (weft text or ONNX), runs passes on it and prints it. Test files: "
                                      "tools/golden.h; the language:\n"
                                      "ir/FORMAT.md.",
-                                     table, 0, WEFT_TOOL_WORDS};
+                                     table, NULL, WEFT_TOOL_WORDS};
     struct weft_words words;
     int code = weft_tool_options(&usage, argc, argv, &words);
     if (code >= 0)
@@ -461,9 +461,11 @@ int weft_cmd_opt(int argc, char **argv)
         return WEFT_EXIT_OK;
     if (options.bless && !options.test)
         return weft_tool_misused(&usage, "--bless goes with --test");
-    if (words.count == 0 || (!options.test && words.count != 1))
-        return weft_tool_misused(&usage,
-                                 options.test ? "--test wants a path" : "it wants one file, or - for standard input");
+    if (words.count == 0)
+        return weft_tool_missing(&usage, options.test ? "a test file, or a folder of them,"
+                                                      : WEFT_TOOL_MODEL ", or - for standard input,");
+    if (!options.test && words.count != 1)
+        return weft_tool_misused(&usage, "it wants one file, or - for standard input");
     if (options.test)
         return weft_golden_main(words.word, words.count, options.bless);
     if (!options.passes && options.print && strcmp(options.print, "remarks") == 0)

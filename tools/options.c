@@ -35,6 +35,11 @@ int weft_tool_misused(const struct weft_usage *usage, const char *format, ...)
     return WEFT_EXIT_USAGE;
 }
 
+int weft_tool_missing(const struct weft_usage *usage, const char *word)
+{
+    return weft_tool_misused(usage, "%s is missing: %s", word, usage->line);
+}
+
 /* The row of the option that `word` names, alone or before '='; the value behind '=' in *ret_value. */
 static const struct weft_option *find_option(const struct weft_usage *usage, const char *word, const char **ret_value)
 {
@@ -139,7 +144,5 @@ int weft_tool_options(const struct weft_usage *usage, int argc, char **argv, str
         if (code >= 0)
             return code;
     }
-    if (ret_words->count < usage->min_words)
-        return weft_tool_misused(usage, "something is missing: %s", usage->line);
-    return -1;
+    return usage->word && !ret_words->count ? weft_tool_missing(usage, usage->word) : -1;
 }

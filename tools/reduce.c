@@ -379,7 +379,7 @@ int weft_cmd_reduce(int argc, char **argv)
         "earlier, and starts later, at values with the numbers that the evaluator computes for them, as long as the\n"
         "answer stays wrong. Writes what is left, its inputs and the right output to a folder. Exits with 0 if the\n"
         "answer is right.",
-        table, 1, 1};
+        table, WEFT_TOOL_MODEL, 1};
     struct weft_words words;
     struct weft_model model = {0};
     int code = weft_tool_options(&usage, argc, argv, &words);

@@ -257,7 +257,7 @@ int weft_cmd_report(int argc, char **argv)
         "decision, predicted and measured time, rejected alternatives, remarks and generated C; a timeline of a run\n"
         "with the memory in use, a roofline of all units, layouts and passes. Pictures need the program 'dot' of\n"
         "Graphviz.",
-        table, 1, 1};
+        table, WEFT_TOOL_MODEL, 1};
     struct weft_words words;
     int code = weft_tool_options(&usage, argc, argv, &words);
     code = code >= 0 ? code : weft_model_misused(&usage, &r.options);

@@ -173,7 +173,7 @@ int weft_cmd_run(int argc, char **argv)
         "be equal. Several --check run one plan on the inputs of each folder, which may have other sizes. --kernels\n"
         "shows the fastest of 20 runs, or of as many as fit into two seconds. Steps in plain kernels (weft_…__ref)\n"
         "or in the reference evaluator are listed one by one, with their share of the time.",
-        table, 1, 1};
+        table, WEFT_TOOL_MODEL, 1};
     struct weft_words words;
     int code = weft_tool_options(&usage, argc, argv, &words);
     code = code >= 0 ? code : weft_model_misused(&usage, &options);

@@ -57,13 +57,17 @@ struct weft_usage {
     const char *line;                  /* "weft run MODEL [options]" */
     const char *text;                  /* what it does, some lines */
     const struct weft_option *options; /* ends with a NULL name */
-    int min_words, max_words;          /* other words than options */
+    const char *word;                  /* what its first word is: "a model"; NULL: it can do without */
+    int max_words;                     /* other words than options */
 };
 /* Fills the options and the other words. -1: go on. Else the exit code: after --help, or after saying what is wrong.
  * "--name value" and "--name=value" are the same. */
 int weft_tool_options(const struct weft_usage *usage, int argc, char **argv, struct weft_words *ret_words);
 /* "weft run: …; see weft run --help" on stderr; returns WEFT_EXIT_USAGE. */
 int weft_tool_misused(const struct weft_usage *usage, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same where a word is missing: what, and the usage line. */
+int weft_tool_missing(const struct weft_usage *usage, const char *word);
+#define WEFT_TOOL_MODEL "a model (an .onnx file or weft text)"
 
 /* --- load.c: contexts and graphs ---------------------------------------------------------------------------------- */
 
