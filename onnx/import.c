@@ -176,19 +176,28 @@ bool weft_onnx_declare(struct onnx_importer *importer, struct onnx_scope *scope,
     return true;
 }
 
-static void no_such_input(struct onnx_importer *importer, const struct onnx_graph *graph, const char *name)
+#define MOST_NAMED 8 /* in a message */
+
+/* Names those that can be fixed: neither weights, which old files list as inputs too, nor what is fixed already. */
+static void no_such_input(struct onnx_importer *importer, const struct onnx_scope *scope,
+                          const struct onnx_graph *graph, const char *name)
 {
     struct weft_text names = {.context = importer->reader.context, .arena = importer->reader.arena};
-    for (uint32_t i = 0; i < graph->inputs && i < 8; i++) /* old files list their weights behind them */
-        weft_text_format(&names, "%s%s", i ? ", " : "", weft_onnx_text(importer, graph->input[i].name));
-    if (graph->inputs > 8)
-        weft_text_add(&names, ", …");
     struct weft_suggest suggest;
+    uint32_t count = 0;
     weft_suggest_open(&suggest, name, strlen(name));
-    for (uint32_t i = 0; i < graph->inputs; i++)
-        weft_suggest_offer(&suggest, weft_onnx_text(importer, graph->input[i].name));
+    for (uint32_t i = 0; i < graph->inputs; i++) {
+        if (weft_onnx_find_name(&scope->names, graph->input[i].name) != ONNX_NO_NAME)
+            continue;
+        const char *const known = weft_onnx_text(importer, graph->input[i].name);
+        weft_suggest_offer(&suggest, known);
+        if (count++ < MOST_NAMED)
+            weft_text_format(&names, "%s%s", count > 1 ? ", " : "", known);
+    }
+    if (count > MOST_NAMED)
+        weft_text_format(&names, " and %u more", count - MOST_NAMED);
     weft_onnx_fail_at(importer, WEFT_ERR_ARGUMENT, name, "the model has no such input to fix; it has %s%s",
-                      graph->inputs ? names.data : "none", weft_suggest_text(&suggest, ""));
+                      count ? names.data : "none", weft_suggest_text(&suggest, ""));
 }
 
 /* Inputs that the caller fixed become constants first: symbols in their shapes are numbers from then on. */
@@ -200,7 +209,10 @@ static void add_fixed_inputs(struct onnx_importer *importer, struct onnx_scope *
         while (i < graph->inputs && !onnx_is(graph->input[i].name, fixed->name))
             i++;
         if (i == graph->inputs)
-            no_such_input(importer, graph, fixed->name);
+            no_such_input(importer, scope, graph, fixed->name);
+        else if (weft_onnx_is_initializer(scope, graph->input[i].name))
+            weft_onnx_fail_at(importer, WEFT_ERR_ARGUMENT, fixed->name,
+                              "the model has a value for this input, which is a constant as it is");
         else if (weft_onnx_find_name(&scope->names, graph->input[i].name) != ONNX_NO_NAME)
             weft_onnx_fail_at(importer, WEFT_ERR_ARGUMENT, fixed->name, "the input is fixed already");
         else {

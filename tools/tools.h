@@ -151,7 +151,7 @@ struct weft_model_options {
 #define WEFT_WINOGRAD_4_HELP "compute 3x3 convolutions by Winograd's F(4x4,3x3): faster, with a larger rounding error"
 #define WEFT_CONSTANT_BYTES_HELP                                                                                       \
     "limit for constants computed while compiling, as 64M; 0: none (default: the size of the weights plus 64M)"
-#define WEFT_FIX_HELP "make this input a constant"
+#define WEFT_FIX_HELP "make this input of an ONNX file a constant"
 /* The rows of an option table that fill it, for every command that runs a model. */
 #define WEFT_MODEL_OPTIONS(o)                                                                                          \
     {"-i", WEFT_OPTION_WORDS, &(o)->inputs, "X.npy", "an input, in order (default: random numbers, fixed seed)"},      \

@@ -23,7 +23,8 @@ struct weft_fixed_input {
     const struct weft_tensor *tensor; /* of the type that the model declares, packed row-major; copied */
 };
 /* As weft_load, but the named inputs become constants, and symbols in their declared shapes become their sizes. For
- * ONNX models only. */
+ * ONNX models only; an input that the file has a value for, as old ones list their weights, is a constant already and
+ * refused. */
 WEFT_API int weft_load_fixed(struct weft_context *context, const char *path, const struct weft_fixed_input *fixed,
                              size_t count, struct weft_graph **ret_graph);
 /* The elements of constants that weft text writes as `const blob=ID`: memory that stays the caller's, is read where it

@@ -211,13 +211,13 @@ static struct bytes reshaping_model(void)
     return model_of(&graph, 8, 13);
 }
 
-/* Loads with fixed inputs: text of the graph, or errors. */
-static void expect_fixed(size_t count, const struct weft_fixed_input *fixed, int status, const char *expected)
+/* Loads a model with fixed inputs: text of the graph, or errors. */
+static void expect_fixed_in(struct bytes model, size_t count, const struct weft_fixed_input *fixed, int status,
+                            const char *expected)
 {
     struct folder folder = open_folder();
     struct weft_graph *graph = NULL;
     char *text = NULL;
-    const struct bytes model = reshaping_model();
     write_file(folder.model, model.data, model.count);
     assert_int_equal(weft_load_fixed(folder.context, folder.model, fixed, count, &graph), status);
     if (status == WEFT_OK) {
@@ -229,6 +229,34 @@ static void expect_fixed(size_t count, const struct weft_fixed_input *fixed, int
         fail_msg("\"%s\" is not in: %s", expected, weft_last_error(folder.context));
     }
     close_folder(&folder);
+}
+
+static void expect_fixed(size_t count, const struct weft_fixed_input *fixed, int status, const char *expected)
+{
+    expect_fixed_in(reshaping_model(), count, fixed, status, expected);
+}
+
+/* Files from before IR version 4 list weights as inputs; nobody can fix those. */
+static void test_inputs_that_can_be_fixed(void **state)
+{
+    (void)state;
+    int64_t sizes[] = {3, 4};
+    struct weft_tensor shape = {.data = sizes, .dtype = WEFT_I64, .rank = 1, .extent = {2}, .stride = {1}};
+    struct bytes graph = {.count = 0};
+    put_value(&graph, 11, "weight", 7, "2");
+    put_ints(&graph, "weight", 2, sizes);
+    for (char name[] = "shape_a"; name[6] <= 'j'; name[6]++)
+        put_value(&graph, 11, name, 7, "2");
+    put_node(&graph, "Add", "shape_a,weight", "y");
+    put_value(&graph, 12, "y", 7, "");
+    const struct bytes model = model_of(&graph, 3, 13);
+    const struct weft_fixed_input none[] = {{"shape_a", &shape}, {"shape_x", &shape}}, weight[] = {{"weight", &shape}};
+    expect_fixed_in(model, 1, none + 1, WEFT_ERR_ARGUMENT,
+                    "shape_x: the model has no such input to fix; it has shape_a, shape_b, shape_c, shape_d, shape_e, "
+                    "shape_f, shape_g, shape_h and 2 more (did you mean shape_a?)");
+    expect_fixed_in(model, 2, none, WEFT_ERR_ARGUMENT, "it has shape_b, shape_c, shape_d, shape_e, shape_f, shape_g, "
+                                                       "shape_h, shape_i and 1 more (did you mean shape_b?)");
+    expect_fixed_in(model, 1, weight, WEFT_ERR_ARGUMENT, "weight: the model has a value for this input");
 }
 
 static void test_fixed_inputs(void **state)
@@ -348,7 +376,7 @@ int main(void)
         cmocka_unit_test(test_reduction_axes),
         cmocka_unit_test(test_number_too_large),
         cmocka_unit_test(test_quantized_type_twice),
-        cmocka_unit_test(test_fixed_inputs),
+        cmocka_unit_test(test_fixed_inputs), cmocka_unit_test(test_inputs_that_can_be_fixed),
         cmocka_unit_test(test_name_scopes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
