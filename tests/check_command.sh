@@ -332,7 +332,24 @@ expect 0 '^differs$' "$weft" conform "$cases" --list
 expect 2 '^weft conform: a folder of tests is missing: weft conform DIR' "$weft" conform
 expect 1 'no cases there' "$weft" conform "$cases/passes/test_data_set_0"
 
-expect 0 '"p99_ms": [0-9.]*, "spread_pct": [0-9.]*, "runs": [1-9]' "$weft" bench small.weft --json --seconds 0
+expect 0 '"p99_ms": [0-9.]*, "spread_pct": [0-9.]*, "noisy": [a-z]*, "runs": [1-9]' \
+    "$weft" bench small.weft --json --seconds 0
+# Runs without groups are guarded as those with them are.
+expect 0 '"unfused_ms": [0-9.]*, "unfused_min_ms": [0-9.]*, "unfused_spread_pct": [0-9.]*, "unfused_noisy": [tf]' \
+    "$weft" bench small.weft --json --seconds 0
+expect 0 '"unfused_ms": null, "unfused_min_ms": null, "unfused_spread_pct": null, "unfused_noisy": null' \
+    "$weft" bench named.weft --json --seconds 0
+expect 0 'without groups [0-9.]* ms median of [0-9]* runs, [0-9.]* ms at best' "$weft" bench small.weft --seconds 0
+cat >noise.py <<'PY'
+import json, sys
+f = json.load(sys.stdin)
+for name in "", "unfused_":
+    median, least, spread = f[name + "ms" if name else "median_ms"], f[name + "min_ms"], f[name + "spread_pct"]
+    assert f[name + "noisy"] == (spread > 20 or median > 1.2 * least) or abs(median - 1.2 * least) < 0.001, f
+PY
+if command -v python3 >/dev/null; then
+    expect 0 '' sh -c '"$1" bench "$2" --json --seconds 0.01 | python3 noise.py' - "$weft" "$source/examples/tour.weft"
+fi
 expect 0 '"runs": 7, .*"executions": null, "throughput": null' \
     "$weft" bench small.weft --json --iterations 7 --warmup 0 --no-verify
 expect 0 '"executions": 3, "throughput": [1-9]' "$weft" bench small.weft --json --seconds 0 --executions 3 --no-verify

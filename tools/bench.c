@@ -7,7 +7,7 @@
  *   runs                    until the time is used up: median_ms, min_ms
  *   runs under a clock      fallback_pct, plain_pct, relayout_pct
  *   peak memory             from the kernel's high-water mark, before anything below disturbs it
- *   without groups          a plan of the same model with --no-fuse, half as long: unfused_ms
+ *   without groups          a plan of the same model with --no-fuse, half as long: unfused_ms, unfused_min_ms
  *   comparison              with expected outputs, or with the reference evaluator: max_abs_err, agrees */
 #include "tools/bench.h"
 
@@ -26,7 +26,8 @@ struct figures {
     double throughput;            /* runs a second of `executions` side by side; 0: not measured */
     int executions;
     double ready_ms, compile_ms, first_ms, peak_rss_mb, weights_mb, arena_mb;
-    double fallback_pct, plain_pct, relayout_pct, unfused_ms;
+    double fallback_pct, plain_pct, relayout_pct;
+    struct weft_bench_runs unfused; /* without groups; no runs: not measured */
     int32_t groups, compiled;
     char uncompiled[200];         /* why not all groups are, or empty */
     struct weft_comparison worst; /* of the outputs, if they were compared */
@@ -120,6 +121,12 @@ static bool compare_with_reference(const struct weft_model *model, struct figure
     return ok;
 }
 
+/* Other work on the machine only ever adds time: a median far from the best is no figure of the model. */
+static bool is_noisy(const struct weft_bench_runs *runs)
+{
+    return runs->spread_pct > NOISY_PCT || runs->median_ms > (1 + NOISY_PCT / 100.0) * runs->min_ms;
+}
+
 /* JSON has no infinity. */
 static void print_number(bool known, double number)
 {
@@ -129,16 +136,27 @@ static void print_number(bool known, double number)
         printf("null");
 }
 
+static void print_unfused_json(const struct weft_bench_runs *unfused)
+{
+    printf(", \"unfused_ms\": ");
+    print_number(unfused->runs, unfused->median_ms);
+    printf(", \"unfused_min_ms\": ");
+    print_number(unfused->runs, unfused->min_ms);
+    printf(", \"unfused_spread_pct\": ");
+    print_number(unfused->runs, unfused->spread_pct);
+    printf(", \"unfused_noisy\": %s", !unfused->runs ? "null" : is_noisy(unfused) ? "true" : "false");
+}
+
 static void print_json(const struct figures *f, const char *path)
 {
     printf("{\"model\": ");
     weft_json_write_string(stdout, path);
     printf(", \"median_ms\": %.4f, \"min_ms\": %.4f, \"p90_ms\": %.4f, \"p99_ms\": %.4f, \"spread_pct\": %.1f, "
-           "\"runs\": %d, \"ready_ms\": %.2f, \"compile_ms\": %.2f, \"first_ms\": %.3f, "
+           "\"noisy\": %s, \"runs\": %d, \"ready_ms\": %.2f, \"compile_ms\": %.2f, \"first_ms\": %.3f, "
            "\"peak_rss_mb\": %.1f, \"weights_mb\": %.2f, \"arena_mb\": %.2f, \"max_abs_err\": ",
-           f->runs.median_ms, f->runs.min_ms, f->runs.p90_ms, f->runs.p99_ms, f->runs.spread_pct, f->runs.runs,
-           f->ready_ms, f->compile_ms, f->first_ms, f->peak_rss_mb,
-           f->weights_mb, f->arena_mb);
+           f->runs.median_ms, f->runs.min_ms, f->runs.p90_ms, f->runs.p99_ms, f->runs.spread_pct,
+           is_noisy(&f->runs) ? "true" : "false", f->runs.runs, f->ready_ms, f->compile_ms, f->first_ms,
+           f->peak_rss_mb, f->weights_mb, f->arena_mb);
     print_number(f->compared, f->worst.max_abs);
     printf(", \"max_rel_err\": ");
     print_number(f->compared, f->worst.max_rel);
@@ -149,12 +167,19 @@ static void print_json(const struct figures *f, const char *path)
     print_number(f->throughput > 0, f->executions);
     printf(", \"throughput\": ");
     print_number(f->throughput > 0, f->throughput);
-    printf(", \"unfused_ms\": ");
-    print_number(f->unfused_ms > 0, f->unfused_ms);
+    print_unfused_json(&f->unfused);
     printf(", \"groups\": %d, \"compiled\": %d", f->groups, f->compiled);
     printf(", \"fallback_pct\": %.1f, \"plain_pct\": %.1f, \"relayout_pct\": %.1f, ",
            f->fallback_pct, f->plain_pct, f->relayout_pct);
     printf("\"kernels\": %d, \"threads\": %d}\n", f->kernels, f->threads);
+}
+
+static void print_noise(const struct weft_bench_runs *runs)
+{
+    if (is_noisy(runs))
+        printf("  noisy: half of the runs span %.0f %% of the median, which is %.1f times the best; compare the best,\n"
+               "  or measure again when the machine has nothing else to do\n", runs->spread_pct,
+               runs->median_ms / fmax(runs->min_ms, 1e-9));
 }
 
 static void print_lines(const struct figures *f, const char *path)
@@ -168,18 +193,18 @@ static void print_lines(const struct figures *f, const char *path)
     if (f->throughput > 0)
         printf("  %.1f runs a second of %d executions side by side; of one alone %.1f\n", f->throughput, f->executions,
                1e3 / fmax(runs->median_ms, 1e-9));
-    if (runs->spread_pct > NOISY_PCT || runs->median_ms > (1 + NOISY_PCT / 100.0) * runs->min_ms)
-        printf("  noisy: half of the runs span %.0f %% of the median, which is %.1f times the best; compare the best,\n"
-               "  or measure again when the machine has nothing else to do\n", runs->spread_pct,
-               runs->median_ms / fmax(runs->min_ms, 1e-9));
+    print_noise(runs);
     printf("  ready after %.1f ms; %.1f MB of memory at most; %.2f MB of weights, %.2f MB of intermediates\n",
            f->ready_ms, f->peak_rss_mb, f->weights_mb, f->arena_mb);
     if (f->groups)
         printf("  %d group%s of nodes, %d of them compiled, %.1f ms after the start%s%s\n", f->groups,
                weft_tool_plural(f->groups), f->compiled, f->compile_ms, f->uncompiled[0] ? "; others: " : "",
                f->uncompiled);
-    if (f->unfused_ms > 0)
-        printf("  %.3f ms median without groups\n", f->unfused_ms);
+    if (f->unfused.runs) {
+        printf("  without groups %.3f ms median of %d run%s, %.3f ms at best\n", f->unfused.median_ms, f->unfused.runs,
+               weft_tool_plural(f->unfused.runs), f->unfused.min_ms);
+        print_noise(&f->unfused);
+    }
     printf("  %.1f %% of the time in the reference evaluator, %.1f %% in plain kernels, %.1f %% moving elements\n",
            f->fallback_pct, f->plain_pct, f->relayout_pct);
     const struct weft_comparison *c = &f->worst;
@@ -211,13 +236,12 @@ static bool measure_unfused(const struct weft_model_options *options, const stru
     struct weft_model_options unfused = *options;
     struct weft_model model;
     struct weft_bench_length half = *length;
-    struct weft_bench_runs own = {0};
     half.seconds /= 2;
     unfused.no_fuse = true;
     weft_tool_progress("without groups", 0);
-    const bool ok = weft_model_open(&unfused, &model) == WEFT_EXIT_OK && weft_bench_runs(&model, &half, &own);
+    const bool ok =
+        weft_model_open(&unfused, &model) == WEFT_EXIT_OK && weft_bench_runs(&model, &half, &figures->unfused);
     weft_model_close(&model);
-    figures->unfused_ms = own.median_ms;
     return ok;
 }
 
@@ -260,12 +284,12 @@ static bool measure(const struct weft_model_options *options, struct weft_model 
     return compare_with_reference(model, figures);
 }
 
-/* Other work on the machine only ever adds time: a median far from the best is no figure of the model. */
-static void warn_of_noise(const struct figures *f)
+/* For who watches and sees JSON, or does not read on. */
+static void warn_of_noise(const struct weft_bench_runs *runs, const char *whose)
 {
-    if (isatty(STDERR_FILENO) && f->runs.median_ms > 2 * f->runs.min_ms)
-        fprintf(stderr, "weft bench: the median is %.1f times the best: the machine is busy with other things\n",
-                f->runs.median_ms / f->runs.min_ms);
+    if (isatty(STDERR_FILENO) && runs->median_ms > 2 * runs->min_ms)
+        fprintf(stderr, "weft bench: the median%s is %.1f times the best: the machine is busy with other things\n",
+                whose, runs->median_ms / runs->min_ms);
 }
 
 int weft_cmd_bench(int argc, char **argv)
@@ -290,18 +314,21 @@ int weft_cmd_bench(int argc, char **argv)
     const struct weft_usage usage = {
         "weft bench MODEL [options]",
         "Measures a model. The line of JSON has: median_ms and min_ms of a run, p90_ms and p99_ms, which so many\n"
-        "per cent of the runs do not exceed, spread_pct between the quartiles in percent of the median, and\n"
-        "runs, how many there were; executions and throughput, the runs a second of these side by side, null\n"
-        "without --executions; ready_ms from the start of loading to the first runnable state; compile_ms\n"
-        "from the same start to the last kernel in place;\n"
-        "first_ms of the first run; peak_rss_mb of the process; weights_mb in the file; arena_mb of\n"
-        "intermediates; max_abs_err and max_rel_err against the expected outputs, else against the reference\n"
-        "evaluator, the bound of the latter and whether it agrees, all null with --no-verify; unfused_ms,\n"
-        "the median with --no-fuse, null where there are no groups; groups of nodes, and how many are\n"
-        "compiled; of the time fallback_pct in the reference evaluator, plain_pct in\n"
-        "plain kernels (weft_…__ref: weft run --kernels lists the steps), relayout_pct in steps that only move\n"
-        "elements (changes of layout, and copies as of concat or flip);\n"
-        "kernels; threads. What does not agree fails.",
+        "per cent of the runs do not exceed, spread_pct between the quartiles in percent of the median, noisy,\n"
+        "whether that or the median's distance from min_ms is above 20 %, and runs, how many there were;\n"
+        "unfused_ms, the median with --no-fuse, unfused_min_ms, unfused_spread_pct and unfused_noisy, the same of\n"
+        "these runs, which come behind the others and last half as long, all null where there are no groups;\n"
+        "executions and throughput, the runs a second of these side by side, null without --executions;\n"
+        "ready_ms from the start of loading to the first runnable state; compile_ms from the same start to the\n"
+        "last kernel in place; first_ms of the first run; peak_rss_mb of the process; weights_mb in the file;\n"
+        "arena_mb of intermediates; max_abs_err and max_rel_err against the expected outputs, else against the\n"
+        "reference evaluator, the bound of the latter and whether it agrees, all null with --no-verify; groups of\n"
+        "nodes, and how many are compiled; of the time of one run fallback_pct in the reference evaluator,\n"
+        "plain_pct in plain kernels (weft_…__ref: weft run --kernels lists the steps), relayout_pct in steps that\n"
+        "only move elements (changes of layout, and copies as of concat or flip); kernels; threads. Other work on\n"
+        "the machine adds to all times. Nothing says so of those that are measured once: throughput, ready_ms,\n"
+        "compile_ms, first_ms, and the shares; measure them several times and take the best. What does not agree\n"
+        "fails.",
         table, WEFT_TOOL_MODEL, 1};
     struct weft_words words;
     int code = weft_tool_options(&usage, argc, argv, &words);
@@ -321,7 +348,8 @@ int weft_cmd_bench(int argc, char **argv)
         return code;
     if (weft_tool_is_interrupted())
         fprintf(stderr, "weft: interrupted after %d run%s\n", figures.runs.runs, weft_tool_plural(figures.runs.runs));
-    warn_of_noise(&figures);
+    warn_of_noise(&figures.runs, "");
+    warn_of_noise(&figures.unfused, " without groups");
     if (json)
         print_json(&figures, options.path);
     else
