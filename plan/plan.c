@@ -37,7 +37,7 @@ static void add_step(struct weft_plan *plan, struct weft_step step)
         plan->control[step.control].step = plan->steps;
     }
     plan->fallbacks += weft_step_has(&step, WEFT_STEP_EVALUATES);
-    plan->relayouts += weft_step_has(&step, WEFT_STEP_COPIES) && !step.bound;
+    plan->relayouts += weft_step_is_relayout(&step);
     plan->step[plan->steps++] = step;
 }
 

@@ -249,6 +249,13 @@ static inline bool weft_step_has(const struct weft_step *step, enum weft_step_tr
     return step->kind->traits & trait;
 }
 
+/* A relayout, as weft_statistics and the commands count them (docs/explain.md says what one is). The copy of a result
+ * that is elsewhere unless the caller binds a tensor to it is none. */
+static inline bool weft_step_is_relayout(const struct weft_step *step)
+{
+    return weft_step_has(step, WEFT_STEP_COPIES) && !step->bound;
+}
+
 /* Bytes of its descriptor. */
 static inline size_t weft_step_bytes(const struct weft_step *step)
 {

@@ -269,7 +269,7 @@ def check_groups(folder):
     assert one.count("    choices of group, best first:\n") == one.count("\n    group @") == 1, one
     # No layout costs anything here: then remarks say so, beside prices of what else could have been.
     assert "weighed: nothing as chosen (no conversion, and no node slower than in other layouts), nothing row" in text
-    assert "relayouts: 0 inserted; all layouts together are estimated to cost nothing\n" in text, text
+    assert "relayouts: 0 in a run; all layouts together are estimated to cost nothing\n" in text, text
     assert " 0.000 us" not in text and re.search("would cost [1-9][0-9.]* us more", text), text
     path = os.path.join(folder, "large.weft")
     with open(path, "w", encoding="utf-8") as to:
@@ -301,6 +301,45 @@ def check_joined(folder):
     assert len(chosen) >= 5 and set(chosen) <= set(now), text
 
 
+COPIED = """graph @copied(%n: i64[], %x: f32[6,10]) {
+  graph @body(%i: i64[], %a: f32[6,10]) {
+    %t: f32[10,6] = transpose %a perm=[1 0]
+    %r: f32[6,10] = reshape %t
+    %b: f32[6,10] = softmax %r axis=1
+    return %b
+  }
+  %y: f32[6,10] = loop %n, %x body=@body
+  %s: f32[10,6] = transpose %y perm=[1 0]
+  %z: f32[6,10] = reshape %s
+  return %z, %x
+}
+"""
+
+
+def check_counts(folder):
+    """One count of relayouts: weft run, weft explain, its JSON; and all of them are told where they come from."""
+    texts = {"layouts": LAYOUTS, "views": VIEWS, "shared": SHARED, "norm": NORM, "copied": COPIED}
+    paths = [model]
+    for name, text in texts.items():
+        paths.append(os.path.join(folder, f"{name}.weft"))
+        with open(paths[-1], "w", encoding="utf-8") as to:
+            to.write(text)
+    seen = set()
+    for path in paths:
+        ran = subprocess.run([weft, "run", path], capture_output=True, text=True, check=True).stdout
+        (count,) = map(int, re.findall(r"^plan .* evaluator, (\d+) relayouts?\)", ran, re.M))
+        lines, text = objects(path), explain(path)
+        assert lines[0]["relayouts"] == count, (path, lines[0], ran)
+        told = re.search(r"^relayouts: (\d+) in a run(?:, (\d+) of them inserted)?.*\n(?:  not inserted: (.*))?", text,
+                         re.M)
+        others = sum(map(int, re.findall(r"\d+", told[3] or "")))
+        assert (int(told[1]), int(told[2] or 0) + others) == (count, count), (path, told[0], ran)
+        steps = [line for line in lines if line["kind"] == "relayout" and not line["once"]]
+        assert len(steps) == int(told[2] or 0), (path, told[0], steps)
+        seen.update(re.findall(r"[a-z]+", told[3] or ""))
+    assert "results" in seen, seen
+
+
 def check_relayouts(folder):
     """What was inserted: where, for whom, at which price; of a constant once, and then it is no part of the sum."""
     path = os.path.join(folder, "layouts.weft")
@@ -319,7 +358,8 @@ def check_relayouts(folder):
     assert len(put_in) == 3 and promised[0]["for"] == "result %c, whose layout is stated", put_in
     text = explain(path, "--size", "N=3", "--threads", "1")
     run_us = (moved["ps"] + promised[0]["ps"]) * 1e-6
-    assert f"relayouts: 3 inserted, {run_us:.3f} us a run; all layouts together are estimated" in text, text
+    assert (f"relayouts: 2 in a run, 2 of them inserted, {run_us:.3f} us; 1 inserted and done once; all layouts "
+            "together are estimated") in text, text
     assert f"  %d as %{moved['as']}: {{0 2 3 1}} to row-major, 150.5 kB, " in text and "parts=1" in text, text
     assert " us once, by weft_relayout_" in text and "when=load" in text and "parts=2" not in text, text
     chosen = [r["reason"] for line in lines for r in line.get("remarks", [])
@@ -397,6 +437,7 @@ with tempfile.TemporaryDirectory() as folder:
     check_bodies(folder)
     check_groups(folder)
     check_joined(folder)
+    check_counts(folder)
     check_relayouts(folder)
 check_model()
-print("10 passed, 0 failed, 0 skipped")
+print("11 passed, 0 failed, 0 skipped")

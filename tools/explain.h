@@ -127,6 +127,13 @@ struct explain_relayout {
 };
 /* The relayout inserted after this one, the first one after {0}; false after the last. */
 bool explain_next_relayout(const struct explain *explain, struct explain_relayout *relayout);
+/* The relayouts among the steps of a run, which weft_statistics counts, by where they come from. */
+struct explain_relayouts {
+    uint32_t inserted, results;        /* inserted as above; results, and parameters that are updated, at the end */
+    uint32_t by_op[WEFT_OP_COUNT];     /* views that have to be copied, and relayouts of the model's own */
+    uint32_t loaded;                   /* inserted, and done before the first run: no steps */
+};
+struct explain_relayouts explain_count_relayouts(const struct explain *explain);
 /* What all layouts were taken to cost, bodies included: picoseconds. */
 int64_t explain_estimate_ps(const struct explain *explain);
 

@@ -34,6 +34,7 @@ static void print_summary(const struct explain *e, struct weft_text *text)
     add_number(text, "nodes_planned", e->to->live_nodes);
     add_number(text, "steps", e->plan->steps);
     add_number(text, "fallbacks", e->plan->fallbacks);
+    add_number(text, "relayouts", e->plan->relayouts);
     add_number(text, "rewrites", (double)e->to->root->rewrites);
     add_number(text, "estimate_ps", (double)explain_estimate_ps(e));
     weft_text_add(text, "}\n");

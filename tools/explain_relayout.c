@@ -24,6 +24,39 @@ static double bytes_of(const struct explain *e, const struct weft_graph *graph, 
     return bytes;
 }
 
+/* Steps of a plan and of its bodies. */
+static void count_steps(const struct explain *e, const struct weft_plan *plan, struct explain_relayouts *counts)
+{
+    const struct weft_graph *const graph = plan->graph;
+    bool *const inserted = weft_new(e->arena, bool, graph->nodes);
+    for (uint32_t i = 0; i < graph->conversions; i++)
+        inserted[weft_def(graph, graph->conversion[i].to).id] = true;
+    for (uint32_t i = 0; i < plan->steps; i++) {
+        const struct weft_step *const step = &plan->step[i];
+        if (!weft_step_is_relayout(step))
+            continue;
+        if (!step->node.id)
+            counts->results++;
+        else if (inserted[step->node.id])
+            counts->inserted++;
+        else
+            counts->by_op[weft_opcode_of(graph, step->node)]++;
+    }
+    for (uint32_t i = 1; i < plan->controls; i++) /* depth is bounded by WEFT_MAX_DEPTH */
+        for (uint32_t k = 0; k < plan->control[i].bodies; k++)
+            count_steps(e, plan->control[i].body[k], counts);
+}
+
+struct explain_relayouts explain_count_relayouts(const struct explain *e)
+{
+    struct explain_relayouts counts = {0};
+    struct explain_relayout r = {0};
+    count_steps(e, e->plan, &counts);
+    while (explain_next_relayout(e, &r))
+        counts.loaded += r.record->once;
+    return counts;
+}
+
 int64_t explain_estimate_ps(const struct explain *e)
 {
     int64_t sum = 0;

@@ -81,20 +81,40 @@ static void print_place(const struct weft_plan_note *plan, struct weft_text *tex
 
 #define LEAST_US 0.0005 /* less would be printed as 0.000 */
 
+/* "relayouts: 9 in a run, 4 of them inserted, 4.189 us; …", and what the others are. */
+static void print_relayout_counts(const struct explain *e, struct weft_text *text)
+{
+    const struct explain_relayouts counts = explain_count_relayouts(e);
+    const double estimate = (double)explain_estimate_ps(e) * 1e-6;
+    struct explain_relayout r = {0};
+    double sum = 0;
+    while (explain_next_relayout(e, &r))
+        sum += r.record->once ? 0 : (double)r.record->ps * 1e-6;
+    weft_text_format(text, "relayouts: %d in a run", e->plan->relayouts);
+    if (e->plan->relayouts)
+        weft_text_format(text, ", %u of them inserted", counts.inserted);
+    if (counts.inserted && estimate >= LEAST_US)
+        weft_text_format(text, ", %.3f us", sum);
+    if (counts.loaded)
+        weft_text_format(text, "; %u inserted and done once", counts.loaded);
+    if (estimate >= LEAST_US)
+        weft_text_format(text, "; all layouts together are estimated to cost %.3f us\n", estimate);
+    else
+        weft_text_add(text, "; all layouts together are estimated to cost nothing\n");
+    uint32_t others = 0;
+    for (int op = 1; op < WEFT_OP_COUNT; op++)
+        if (counts.by_op[op])
+            weft_text_format(text, "%s%u %s", others++ ? ", " : "  not inserted: ", counts.by_op[op],
+                             weft_ops[op].name);
+    if (counts.results)
+        weft_text_format(text, "%s%u of results", others++ ? ", " : "  not inserted: ", counts.results);
+    weft_text_add(text, others ? "\n" : "");
+}
+
 static void print_relayouts(const struct explain *e, struct weft_text *text)
 {
     struct explain_relayout r = {0};
-    const double estimate = (double)explain_estimate_ps(e) * 1e-6;
-    double sum = 0;
-    uint32_t count = 0;
-    for (; explain_next_relayout(e, &r); count++)
-        sum += r.record->once ? 0 : (double)r.record->ps * 1e-6;
-    weft_text_format(text, "relayouts: %u inserted", count);
-    if (estimate >= LEAST_US)
-        weft_text_format(text, ", %.3f us a run; all layouts together are estimated to cost %.3f us\n", sum, estimate);
-    else
-        weft_text_add(text, "; all layouts together are estimated to cost nothing\n");
-    r = (struct explain_relayout){0};
+    print_relayout_counts(e, text);
     while (explain_next_relayout(e, &r)) {
         const weft_val from = r.record->from, to = r.record->to;
         weft_text_format(text, "  %%%s as %%%s%s%s: %s to %s, ", r.pair->to_label[from.id], r.pair->to_label[to.id],

@@ -202,7 +202,8 @@ WEFT_API size_t weft_plan_blocks(const struct weft_plan *plan);
 WEFT_API int weft_plan_block(const struct weft_plan *plan, size_t i, struct weft_plan_block *ret_block);
 /* In how many places of the plan data changes its storage order, with symbols at their hints: copies, and operands
  * that a kernel reads in another order than it writes its result. Packing, when the plan is made or within products
- * and convolutions, is not counted. */
+ * and convolutions, is not counted. These are not the relayouts that weft_statistics and the commands count, which are
+ * steps: copies that keep the order are among those, and the other operands here are not. */
 WEFT_API size_t weft_plan_relayouts(const struct weft_plan *plan);
 
 #ifdef __cplusplus

@@ -67,7 +67,7 @@ struct weft_statistics {
     int64_t arena_bytes;    /* memory for intermediate values of the execution */
     int64_t constant_bytes; /* packed, copied or computed constants that the plan holds besides the files */
     int32_t kernels;        /* steps that do work */
-    int32_t relayouts;      /* of these, steps that only change a layout */
+    int32_t relayouts;      /* of these, steps that only copy a value into another layout (docs/explain.md) */
     int32_t fallbacks;      /* of these, steps in the reference evaluator */
     int32_t workers;        /* threads */
     int64_t fallback_ns;    /* of the last timed run (weft_run_timed): time in the reference evaluator, */

@@ -68,7 +68,15 @@ def test_explain(mnist):
     with pytest.raises(weft.ArgumentError, match="'nothing'"):
         model.explain("nothing")
     assert [step.op for step in model.plan.steps if step.group is None][:1] == ["max_pool"]
-    assert model.plan.relayouts >= 0 and model.plan.remarks[0].verdict
+    assert model.plan.remarks[0].verdict
+
+
+def test_counts_of_relayouts():
+    """One number wherever it is said; changes of order are another one."""
+    plan = weft.parse("graph @g(%x: f32[6,10], %z: f32[10,6]{1 0}) {\n %t: f32[10,6] = transpose %x perm=[1 0]\n"
+                      " %r: f32[15,4] = reshape %t\n %y: f32[10,6] = add %t, %z\n return %r, %y, %x\n}").plan
+    assert plan.relayouts == plan.statistics.relayouts > 0
+    assert f": {plan.relayouts} relayout" in plan.explain() and plan.order_changes > 0
 
 
 def test_wait(random):

@@ -38,7 +38,7 @@ class Statistics(NamedTuple):
     arena_bytes: int  #: memory for intermediate values
     constant_bytes: int  #: packed, copied or computed constants that the plan holds besides the files
     kernels: int  #: steps that do work
-    relayouts: int  #: of these, steps that only change a layout
+    relayouts: int  #: of these, steps that only copy a value into another layout
     fallbacks: int  #: of these, steps in the reference evaluator
     workers: int  #: threads
     fallback_ns: int

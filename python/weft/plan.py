@@ -277,7 +277,13 @@ class Plan:
 
     @property
     def relayouts(self) -> int:
-        """In how many places data changes its storage order."""
+        """Steps of a run that only copy a value into another layout; docs/explain.md says what is counted."""
+        return self.statistics.relayouts
+
+    @property
+    def order_changes(self) -> int:
+        """In how many places data changes its storage order: those relayouts and copies that change it, and operands
+        that a kernel reads in another order than it writes its result in."""
         return _c.lib.weft_plan_relayouts(self.handle)
 
     @property
