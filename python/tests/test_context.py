@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -27,8 +29,9 @@ def test_warnings(monkeypatch):
     """A pass in WEFT_SKIP that there is not is a warning, and the plan is made."""
     monkeypatch.setenv("WEFT_SKIP", "cze")
     model = weft.parse("graph @g(%x: f32[2]) {\n  %y: f32[2] = neg %x\n  return %y\n}\n", context=weft.Context(1))
-    with pytest.warns(weft.WeftWarning, match="WEFT_SKIP: nothing is called 'cze'"):
-        plan = model.compile()
+    with pytest.warns(weft.WeftWarning, match="WEFT_SKIP: nothing is called 'cze'") as caught:
+        plan, line = model.compile(), sys._getframe().f_lineno
+    assert (caught[0].filename, caught[0].lineno) == (__file__, line)  # the program's own line
     np.testing.assert_array_equal(plan(np.ones(2, np.float32)), [-1, -1])
 
 

@@ -7,12 +7,12 @@ import ctypes as C
 import itertools
 import operator
 import threading
-import warnings
 import weakref
 from typing import Callable
 
 from . import _c
-from .errors import Diagnostic, WeftWarning, error_of
+from .errors import Diagnostic, error_of
+from .warn import warn
 
 _numbers = itertools.count(1)
 _contexts: weakref.WeakValueDictionary[int, Context] = weakref.WeakValueDictionary()
@@ -69,7 +69,7 @@ class Context:
             text = (_text(_c.lib.weft_last_error(self.handle)) or "").strip() if status < 0 and self.handle else ""
         for message in messages:
             if message.severity == _c.WARNING:
-                warnings.warn(str(message), WeftWarning, stacklevel=3)
+                warn(str(message))
         if status < 0:
             errors = tuple(m for m in messages if m.severity == _c.ERROR)
             raise error_of(status, text or "\n".join(map(str, errors)) or

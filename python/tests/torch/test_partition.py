@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 
 import pytest
@@ -41,6 +42,32 @@ def test_one_warning_names_all(call):
     assert len(report.pieces) == 2 and not report.whole
     assert set(report.eager) == {"linalg_inv_ex.default", "special_airy_ai.default"}
     assert "airy" in str(report)
+
+
+def here() -> tuple[str, int]:
+    """The line that calls it."""
+    return __file__, sys._getframe(1).f_lineno
+
+
+def test_warnings_show_the_line_of_the_program(call):
+    x, y = torch.randn(4, 5), torch.randn(5, 4)
+    run, cast, meta = (compiled(f, call) for f in (mixed, casts, lambda x: x * 2 + 1))
+    with torch.no_grad(), pytest.warns(WeftWarning) as caught:
+        run(x, y), (first := here())
+        meta(torch.empty(3, device="meta")), (second := here())
+        cast(x), (third := here())
+    found = [(w.filename, w.lineno, str(w.message)[:12]) for w in caught]
+    assert found[:2] == [(*first, "weft runs a "), (*second, "weft runs a ")]
+    # torch gives the lines of compiled code to what it makes of it: the second one is within casts
+    assert found[2] == (*third, "weft runs a ") and found[3][::2] == (__file__, "weft: argume")
+
+
+def test_warnings_of_backward_graphs_show_the_line_of_the_program():
+    loss = compiled(lambda t: torch.logcumsumexp((t * 2).sin() + 1, 0).relu().sum())
+    with pytest.warns(WeftGraphWarning) as caught:
+        made, first = loss(torch.randn(4, 4, requires_grad=True)), here()
+        made.backward(), (second := here())
+    assert {(w.filename, w.lineno) for w in caught} == {first, second}
 
 
 def test_small_pieces_stay_in_eager():
@@ -139,14 +166,15 @@ def _(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return torch.empty_like(x)  # of x's type, which is wrong
 
 
+def casts(x):
+    return (torch.ops.weft_tests.becomes(x.relu() + 1, torch.bfloat16) * 3).exp().sum(1)
+
+
 def test_eager_op_of_another_float_type_than_traced(call):
     """A plan behind it takes what is traced, converted, and says so."""
-    def f(x):
-        return (torch.ops.weft_tests.becomes(x.relu() + 1, torch.bfloat16) * 3).exp().sum(1)
-
     x = torch.randn(4, 8)
     with torch.no_grad(), pytest.warns(WeftWarning, match="traced with .* and torch.float32: it is converted"):
-        got = compiled(f, call)(x)
+        got = compiled(casts, call)(x)
     assert got.dtype == torch.float32
     same(got, ((x.relu() + 1).bfloat16().float() * 3).exp().sum(1), rtol=1e-5, atol=1e-5)
 

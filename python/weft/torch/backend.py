@@ -11,12 +11,12 @@ import copy
 import dataclasses
 import threading
 import time
-import warnings
 from collections.abc import Callable, Sequence
 
 import torch
 
 from ..errors import Error
+from ..warn import warn
 from . import aot_cache, fast, offload
 from .cache import Cache, default_folder
 from .call import Assemble, boxed, python_call
@@ -217,7 +217,7 @@ class Graphs:
             raise LookupError(f"the stored graph cannot be compiled: {reason}")
         report.eager["the whole graph"] = report.nodes
         report.reasons["the whole graph"] = reason
-        warnings.warn(f"weft runs a {self.kind} graph in eager: {reason}", WeftGraphWarning, stacklevel=2)
+        warn(f"weft runs a {self.kind} graph in eager: {reason}", WeftGraphWarning)
         return boxed(lambda args: self.gm(*args))
 
     def piece(self, piece: torch.fx.GraphModule, report: Report, weights: dict[str, torch.Tensor]) -> torch.nn.Module:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import threading
-import warnings
 
 import torch
 
@@ -18,6 +17,7 @@ from ..context import Context, default_context
 from ..errors import Error
 from ..graph import Graph
 from ..plan import Flags, Plan
+from ..warn import warn
 
 #: most bytes of plans and packed weights in the folder; those that were used longest ago go first
 MOST_BYTES = 10 << 30
@@ -58,7 +58,7 @@ class Cache:
                 _contexts[threads, folder] = _open(threads, folder)
             context, why = _contexts[threads, folder]
         if new and why and isinstance(wanted, str):
-            warnings.warn(f"backend weft: plans are not kept in {folder}: {why}", stacklevel=2)
+            warn(f"backend weft: plans are not kept in {folder}: {why}")
         return cls(context, None if why else folder, why)
 
     def compile(self, graph: Graph) -> tuple[Plan, str]:

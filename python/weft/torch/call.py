@@ -9,14 +9,14 @@ has it, so that arguments die while the plan's results are handed on.
 from __future__ import annotations
 
 import ctypes as C
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 
 import torch
 
 from .. import _c
-from ..errors import BindingError, WeftWarning
+from ..errors import BindingError
+from ..warn import warn
 from .dtypes import WEFT_DTYPES
 from .program import Program, Result
 
@@ -113,7 +113,7 @@ class PlanCall:
                 is_float = given.dtype.is_floating_point and dtype.is_floating_point
                 if tuple(given.shape) != tuple(shape) or not is_float or i.kind == "mutable":
                     raise BindingError(told)
-                warnings.warn(f"weft: {told}: it is converted in each call", WeftWarning, stacklevel=2)
+                warn(f"weft: {told}: it is converted in each call")
             copies[i.argument] = torch.empty_strided(shape, stride, dtype=dtype).copy_(given)
             if i.kind == "mutable":
                 back.append((given, copies[i.argument]))

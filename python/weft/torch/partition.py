@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Callable
 
 import torch
@@ -12,6 +11,7 @@ from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
 from ..errors import WeftWarning
+from ..warn import warn
 from .report import Report
 from .translate import COPY_IN_PLACE
 
@@ -109,7 +109,7 @@ def tell(refused: dict[torch.fx.Node, str], report: Report) -> None:
         return
     ops = ", ".join(op if reason == "no lowering" else f"{op} ({reason})"
                     for op, reason in sorted(report.reasons.items()))
-    warnings.warn(f"weft runs a part of the {report.kind} graph in eager: {ops}", WeftGraphWarning, stacklevel=2)
+    warn(f"weft runs a part of the {report.kind} graph in eager: {ops}", WeftGraphWarning)
 
 
 class Unboxed(torch.nn.Module):
