@@ -90,6 +90,9 @@ def main() -> None:
     function = torch.compile(model, backend=weft, options=options)
     right = compare(what, model, function, given)
     kept = list(reports)
+    for r in kept:  # told also where nothing was traced
+        assert r.origin.name.endswith("forward") and r.origin.place.startswith(__file__), r.origin
+        assert r.origin.inputs and all("float32[" in given for given in r.origin.inputs), r.origin
     found = {"aot": one(r.aot for r in kept), "cache": one(p.cache for r in kept for p in r.pieces),
              "right": bool(right)}
     if given.get("precompile"):

@@ -13,6 +13,7 @@ from torch.utils import _pytree as pytree
 from weft.torch import reports
 from weft.torch.backend import Graphs, Options
 from weft.torch.cache import Cache
+from weft.torch.origin import Origin
 from weft.torch.sizes import hint_of
 from weft.torch.table import decompositions
 
@@ -212,7 +213,7 @@ def traced(function, mode: str):
                 if isinstance(value, torch.Tensor):
                     TRACED.add((tuple(map(hint_of, value.shape)), tuple(map(hint_of, value.stride()))))
             with torch.utils._python_dispatch._disable_current_modes():
-                return Graphs(None, gm, kind, OPTIONS, NO_CACHE).compile()
+                return Graphs(None, gm, kind, OPTIONS, NO_CACHE, Origin()).compile()
 
         return compile_graph
 

@@ -25,8 +25,9 @@ import torch
 from .. import _c
 from . import whole
 from .cache import Cache
+from .origin import Origin
 
-FORMAT = 2  #: of what is pickled: program.Program, backend.Stored
+FORMAT = 3  #: of what is pickled: program.Program, backend.Stored
 SALT = "_weft_cache_key"  #: an attribute of dynamo's graph, which torch takes into its key
 MOST_BYTES = 16 << 20  #: of constants that stand in a graph and would be pickled
 
@@ -183,7 +184,7 @@ def refusals() -> Iterator[Refusals]:
 
 
 @contextlib.contextmanager
-def session(model, options, cache: Cache) -> Iterator[Callable]:
+def session(model, options, cache: Cache, origin: Origin) -> Iterator[Callable]:
     """In it torch compiles a graph of dynamo's. Yields what wraps compilers of AOTAutograd: they return something
     with ``compile()``, and the wrapped ones return what is called."""
     why = cache.why if not cache.folder else unfit() or switched_off()
@@ -212,7 +213,7 @@ def session(model, options, cache: Cache) -> Iterator[Callable]:
 
     setattr(model, SALT, salt(options))
     before = getattr(_local, "session", None)
-    _local.session = model, options, cache
+    _local.session = model, options, cache, origin
     try:
         with (config.patch(bundled_autograd_cache=True, force_non_lazy_backward_lowering=True), without_inductor(),
               allow_whole(), refusals() as heard):

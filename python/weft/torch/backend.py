@@ -22,6 +22,7 @@ from .cache import Cache, default_folder
 from .call import Assemble, boxed, python_call
 from .freeze import Watch, Weight, can_freeze, frozen_arguments
 from .lower import Refuse
+from .origin import Origin
 from .partition import Unboxed, WeftGraphWarning, partition
 from .program import Program
 from .report import Piece, Report, reports
@@ -72,26 +73,27 @@ def weft(model: torch.fx.GraphModule, inputs: Sequence, *, options: dict | None 
     chosen = Options.of(options)
     keep_whole(model)
     cache = Cache.of(chosen.cache, chosen.threads)
+    origin = Origin.of(model)
 
     def compiler(kind: str) -> Callable[..., Graphs]:
-        return lambda gm, _: Graphs(model, gm, kind, chosen, cache)
+        return lambda gm, _: Graphs(model, gm, kind, chosen, cache, origin)
 
-    with aot_cache.session(model, chosen, cache) as wrap:
+    with aot_cache.session(model, chosen, cache, origin) as wrap:
         return aot_autograd(
             fw_compiler=wrap(compiler("forward")), bw_compiler=wrap(compiler("backward")),
             inference_compiler=wrap(compiler("inference")), decompositions=decompositions(),
             partition_fn=min_cut_rematerialization_partition, keep_inference_input_mutations=True)(model, inputs)
 
 
-def restored(stored: Stored, model, options: Options, cache: Cache) -> Callable:
+def restored(stored: Stored, model, options: Options, cache: Cache, origin: Origin) -> Callable:
     """What is called for a graph of AOTAutograd's that another process has translated."""
-    return Graphs(model, None, stored.kind, options, cache, stored).compile()
+    return Graphs(model, None, stored.kind, options, cache, origin, stored).compile()
 
 
 def installed(stored: Stored) -> Callable:
     """The same where dynamo has not traced either, so that weights are known by the first call's arguments alone."""
     cache = Cache.of(stored.options.cache, stored.options.threads)
-    graphs = Graphs(None, None, stored.kind, stored.options, cache, stored)
+    graphs = Graphs(None, None, stored.kind, stored.options, cache, stored.origin, stored)
     return FirstCall(graphs) if stored.frozen else graphs.compile()
 
 
@@ -121,15 +123,20 @@ class Stored:
     frozen: tuple[int, ...]
     programs: dict[frozenset[int], Program]  #: by the arguments that are constants: those above, and none
     options: Options  #: of the process that stored it
+    origin: Origin  #: as it was there
 
 
 class Graphs:
     """Compiles one graph of AOTAutograd's, again whenever its frozen weights change."""
 
     def __init__(self, model, gm: torch.fx.GraphModule | None, kind: str, options: Options, cache: Cache,
-                 stored: Stored | None = None):
+                 origin: Origin, stored: Stored | None = None):
         self.model, self.gm, self.kind, self.options, self.cache = model, gm, kind, options, cache
         self.programs: dict[frozenset[int], Program] = dict(stored.programs) if stored else {}
+        self.origin = origin
+        if kind == "backward":
+            self.origin = (origin.of_gradients(gm) if gm is not None else
+                           dataclasses.replace(origin, inputs=stored.origin.inputs))
         self.whole = True  # one plan, and nothing in eager
         self.nodes = stored.nodes if stored else sum(n.op == "call_function" for n in gm.graph.nodes)
         self.arguments = stored.arguments if stored else len(gm.graph.find_nodes(op="placeholder"))
@@ -156,7 +163,7 @@ class Graphs:
 
     def once(self, weights: tuple[Weight, ...], stale: Callable | None,
              static: frozenset[int] = frozenset()) -> Callable:
-        self.report = report = Report(self.kind, self.nodes, aot=self.aot)
+        self.report = report = Report(self.kind, self.nodes, self.origin, aot=self.aot)
         if self.options.report:
             reports.add(report)
         start = time.perf_counter()
@@ -195,7 +202,7 @@ class Graphs:
             return None
         frozen = frozenset(self.frozen)
         programs = {frozen: self.programs[frozen], frozenset(): self.program({})[0]}
-        return Stored(self.kind, self.nodes, self.arguments, self.frozen, programs, self.options)
+        return Stored(self.kind, self.nodes, self.arguments, self.frozen, programs, self.options, self.origin)
 
     def cut(self, translation: Translation, report: Report, weights: tuple[Weight, ...]) -> Callable:
         """A graph with ops that weft lacks."""
@@ -217,7 +224,8 @@ class Graphs:
             raise LookupError(f"the stored graph cannot be compiled: {reason}")
         report.eager["the whole graph"] = report.nodes
         report.reasons["the whole graph"] = reason
-        warn(f"weft runs a {self.kind} graph in eager: {reason}", WeftGraphWarning)
+        warn(f"weft runs a {self.kind} graph{self.origin.name and f' of {self.origin.name}'} in eager: {reason}",
+             WeftGraphWarning)
         return boxed(lambda args: self.gm(*args))
 
     def piece(self, piece: torch.fx.GraphModule, report: Report, weights: dict[str, torch.Tensor]) -> torch.nn.Module:

@@ -109,7 +109,8 @@ def tell(refused: dict[torch.fx.Node, str], report: Report) -> None:
         return
     ops = ", ".join(op if reason == "no lowering" else f"{op} ({reason})"
                     for op, reason in sorted(report.reasons.items()))
-    warn(f"weft runs a part of the {report.kind} graph in eager: {ops}", WeftGraphWarning)
+    name = report.origin.name and f" of {report.origin.name}"
+    warn(f"weft runs a part of the {report.kind} graph{name} in eager: {ops}", WeftGraphWarning)
 
 
 class Unboxed(torch.nn.Module):

@@ -7,6 +7,10 @@ import collections
 import dataclasses
 import threading
 
+from .origin import Origin
+
+MOST_INPUTS = 8  # in the text
+
 
 @dataclasses.dataclass
 class Piece:
@@ -35,6 +39,7 @@ class Report:
 
     kind: str
     nodes: int  #: ATen ops of the graph
+    origin: Origin = Origin()  #: which function it is of, and the sizes of its inputs
     aot: str = ""  #: of torch's cache of AOTAutograd: "hit", "miss" or "off", and why
     offload: str = ""  #: how much of the weights moved to a file; or why nothing did
     pieces: list[Piece] = dataclasses.field(default_factory=list)
@@ -47,8 +52,11 @@ class Report:
         return len(self.pieces) <= 1 and not self.eager
 
     def __str__(self) -> str:
-        lines = [f"{self.kind} graph of {self.nodes} ops: {len(self.pieces)} plan{'s' * (len(self.pieces) != 1)}, "
-                 f"{sum(self.eager.values())} ops in eager"]
+        origin, given = str(self.origin), self.origin.inputs
+        lines = [f"{origin and f'{origin}: '}{self.kind} graph of {self.nodes} ops: {len(self.pieces)} "
+                 f"plan{'s' * (len(self.pieces) != 1)}, {sum(self.eager.values())} ops in eager"]
+        more = f" and {len(given) - MOST_INPUTS} more" * (len(given) > MOST_INPUTS)
+        lines += [f"  inputs: {', '.join(given[:MOST_INPUTS])}{more}"] if given else []
         lines += [f"  AOTAutograd's cache: {self.aot}"] if self.aot else []
         lines += [f"  weights in a file: {self.offload}"] if self.offload else []
         lines += [f"  eager: {op} ({count}): {self.reasons.get(op, 'a small piece between others')}"

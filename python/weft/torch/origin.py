@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a graph comes from: the function that dynamo compiled, and the sizes of what it is given. For people who look
+at several graphs; nothing is decided by it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable
+
+import torch
+
+from .sizes import is_symbolic
+
+_RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_\d+")  # what is behind a graph break, a function to dynamo
+_LOCAL = re.compile(r"^[LG]\['(\w+)'\]")  # how dynamo writes the name of an argument or global
+
+
+@dataclasses.dataclass(frozen=True)
+class Origin:
+    name: str = ""  #: of the function ("Model.forward"), or the class of one of torch's own modules; "": not known
+    place: str = ""  #: where it begins, or goes on behind a graph break: file:line
+    inputs: tuple[str, ...] = ()  #: "x float32[s77=8,16]", 8 being the size that was seen; no parameters, no buffers;
+    #: of a backward graph the gradients of results
+
+    def __str__(self) -> str:
+        return self.name + (f" ({self.place})" if self.place else "")
+
+    @classmethod
+    def of(cls, model: torch.fx.GraphModule) -> Origin:
+        """Of dynamo's graph, while it is compiled."""
+        holders = model.graph.find_nodes(op="placeholder")
+        tensors = [(source_name(n), n.meta.get("example_value")) for n in holders if not is_state(n)]
+        name, place = function(model)
+        return cls(name, place, tuple(described(tensors)))
+
+    def of_gradients(self, backward: torch.fx.GraphModule) -> Origin:
+        """The same for AOTAutograd's backward graph."""
+        tangents = [(n.name, n.meta.get("val")) for n in backward.graph.find_nodes(op="placeholder")
+                    if n.name.startswith("tangents")]
+        return dataclasses.replace(self, inputs=tuple(described(tangents)))
+
+
+def function(model: torch.fx.GraphModule) -> tuple[str, str]:
+    """Name and place; "" for what torch does not tell."""
+    codes = getattr(torch._guards.TracingContext.try_get(), "traced_code", None)
+    if not codes:
+        return "", ""
+    code = codes[0]
+    if code.co_filename.endswith("_dynamo/external_utils.py"):  # a wrapper around a module of torch's own
+        return module_class(model), ""
+    name = getattr(code, "co_qualname", code.co_name)  # a qualified name: from Python 3.11 on
+    place = "" if code.co_filename.startswith("<") else f"{code.co_filename}:{code.co_firstlineno}"
+    return _RESUMED.sub(r"\1, resumed", name).replace("<locals>.", ""), place
+
+
+def module_class(model: torch.fx.GraphModule) -> str:
+    """Of the outermost module."""
+    for n in model.graph.nodes:
+        for _, kind in (n.meta.get("nn_module_stack") or {}).values():
+            return kind.__qualname__ if isinstance(kind, type) else str(kind).rpartition(".")[2]
+    return ""
+
+
+def source(n: torch.fx.Node) -> str:
+    """As dynamo writes it: "L['self']._buffers['mean']"."""
+    name = getattr(getattr(n.meta.get("grapharg"), "source", None), "name", "")
+    return name() if callable(name) else name
+
+
+def source_name(n: torch.fx.Node) -> str:
+    return _LOCAL.sub(r"\1", source(n)) or n.name
+
+
+def is_state(n: torch.fx.Node) -> bool:
+    """Is it a parameter, or a buffer of a module?"""
+    return (isinstance(n.type, type) and issubclass(n.type, torch.nn.Parameter)) or "._buffers[" in source(n)
+
+
+def described(values: Iterable[tuple[str, object]]) -> list[str]:
+    """Tensors, and numbers whose symbol is in the shape of none."""
+    values = list(values)
+    tensors = [v for _, v in values if isinstance(v, torch.Tensor)]
+    told = set().union(*(s.node.expr.free_symbols for v in tensors for s in v.shape if is_symbolic(s)))
+    out = []
+    for name, v in values:
+        if isinstance(v, torch.Tensor):
+            out.append(f"{name} {str(v.dtype).removeprefix('torch.')}[{','.join(map(size_text, v.shape))}]")
+        elif is_symbolic(v) and not v.node.expr.free_symbols <= told:
+            out.append(f"{name} {size_text(v)}")
+    return out
+
+
+def size_text(size) -> str:
+    """"8", or "s77=8" for a symbol that was 8 when torch traced it."""
+    if not is_symbolic(size):
+        return str(int(size))
+    text = str(size.node.expr).replace(" ", "")
+    return f"{text}={size.node.hint}" if size.node.has_hint() else text
