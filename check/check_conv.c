@@ -424,7 +424,8 @@ static void check_kernel(struct weft_check *check, const void *user)
     for (int i = 0; i < cases * TRIES && met < cases && !weft_check_failed(check); i++) {
         struct sizes sizes = {.r = 0};
         struct weft_conv v = choose_case(check, kernel->form, &sizes);
-        const int parts = (int)weft_check_between(check, 1, weft_check_between(check, 0, 3) ? 8 : 40);
+        const int turns = (int)weft_check_between(check, 1, 3);
+        int parts = (int)weft_check_between(check, 1, weft_check_between(check, 0, 3) ? 8 : 40);
         v.epilogue = met >= BOUNDED && weft_check_between(check, 0, 1) ? hook : NULL;
         v.prologue = weft_conv_is_made(&v) && weft_check_between(check, 0, 1) ? make : NULL;
         v.folds = v.epilogue && weft_check_between(check, 0, 1);
@@ -436,6 +437,8 @@ static void check_kernel(struct weft_check *check, const void *user)
         weft_conv_prepare(&v, parts);
         if (weft_conv_kernels[v.form].run != kernel->run)
             continue;
+        if (weft_check_between(check, 0, 1)) /* as prepare does of long ones that take turns */
+            v.turns = turns, v.parts = parts = parts * turns;
         check_case(check, &v, &sizes, parts, winograd && met < BOUNDED);
         met++;
     }

@@ -48,8 +48,10 @@ static float through_lanes(int op, const float *term, int64_t terms, int lanes)
         total[l] = weft_fold_apply(op, total[l], lane[l]);
         lane[l] = weft_fold_identity(op);
     }
-    for (int l = 0; l < lanes && terms >= (int64_t)lanes * BLOCK; l++)
-        lane[l] = weft_fold_apply(op, total[l], lane[l]);
+    for (int l = 0; l < lanes; l++) {
+        if (terms > l + (int64_t)lanes * (BLOCK - 1)) /* it was cut */
+            lane[l] = weft_fold_apply(op, total[l], lane[l]);
+    }
     for (int half = lanes / 2; half > 0; half /= 2)
         for (int l = 0; l < half; l++)
             lane[l] = weft_fold_apply(op, lane[l], lane[l + half]);

@@ -188,9 +188,8 @@ static inline int64_t weft_cut(int64_t total, int64_t pieces, int64_t i)
         return total;
     return total / pieces * i + (i < rest ? i : rest);
 }
-/* The same for the parts of workers, of which each may have several: longer ones are spread evenly, so that pieces side
- * by side that are a worker's own come to no more than another's, but for one. 16 for 6 parts of two workers are
- * 2 3 3 | 2 3 3 and not 3 3 3 | 3 2 2. */
+/* The same for the parts of workers, of which each may have several: the longer pieces are spread evenly, so that runs
+ * of as many pieces differ by one at most. 16 for 6 parts of two workers are 2 3 3 | 2 3 3 and not 3 3 3 | 3 2 2. */
 static inline int64_t weft_cut_evenly(int64_t total, int64_t pieces, int64_t i)
 {
     return total / pieces * i + total % pieces * i / pieces;

@@ -6,26 +6,32 @@
  * workers are 60 boxes of 5 x 3 rather than 61 of one row or less. */
 #include "kernels/gemm/gemm.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { PART_FLOPS = 200000 }; /* about 2 us of one core, which is what it takes to meet another one twice */
 
-/* The longest of so many pieces of an axis, in units. The last piece is as short as any: a short unit counts only where
- * nothing is cut. */
+/* How long the first `units` units along axis 2 are. */
+static double length(const struct weft_gemm_space *space, int64_t units)
+{
+    const int64_t all = space->extent[2];
+    if (space->items)
+        return (double)(weft_cut_evenly(space->items, all, units) * all) / (double)space->items;
+    return (double)units - (units == all ? 1 - space->last : 0);
+}
+
+/* The longest of so many pieces of an axis, in units, as weft_gemm_box cuts it. */
 static double longest(const struct weft_gemm_space *space, int d, int pieces)
 {
     const int64_t units = space->extent[d];
-    const double whole = (double)weft_pieces(units, pieces);
-    if (d < 2 || (space->items == 0 && pieces > 1) || units == 0)
-        return whole;
-    if (space->items == 0)
-        return whole - 1 + space->last;
-    int64_t most = 0, at = 0;
+    if (d < 2 || units == 0)
+        return (double)weft_pieces(units, pieces);
+    double most = 0, at = 0;
     for (int i = 1; i <= pieces; i++) {
-        const int64_t end = weft_cut_evenly(space->items, units, weft_cut_evenly(units, pieces, i));
+        const double end = length(space, weft_cut_evenly(units, pieces, i));
         most = end - at > most ? end - at : most, at = end;
     }
-    return (double)(most * units) / (double)space->items;
+    return most;
 }
 
 void weft_gemm_grid(const struct weft_gemm_space *space, int parts, int ret_cut[3])
@@ -78,6 +84,7 @@ bool weft_gemm_box_of_turn(const struct weft_gemm_space *space, int parts, int t
 {
     int cut[3], axis = 0;
     int64_t most = -1;
+    assert(turns >= 1 && parts % turns == 0);
     weft_gemm_grid(space, parts / turns, cut);
     if (!weft_gemm_box(space->extent, cut, part / turns, ret_begin, ret_end))
         return false;

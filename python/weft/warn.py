@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import sysconfig
 import types
 import warnings
 
 from .errors import WeftWarning
 
-#: modules, by the first part of their names, that stand between a program and whoever warns
-BETWEEN = {"weft", "torch", "functorch"} | sys.stdlib_module_names
+#: modules, by the first part of their names, that stand between a program and whoever warns, like those that Python
+#: comes with
+BETWEEN = {"weft", "torch", "functorch"}
+STANDARD = sysconfig.get_path("stdlib") + os.sep
 
 
 def warn(message: str, category: type[Warning] = WeftWarning) -> None:
@@ -25,6 +29,14 @@ def caller() -> types.FrameType:
     """The innermost frame of the program, or the outermost of all: a thread may have no other. Code without a module,
     which torch makes, belongs to whoever calls it. (Python 3.12 has skip_file_prefixes for this.)"""
     frame = sys._getframe(2)
-    while frame.f_back and str(frame.f_globals.get("__name__", "torch")).partition(".")[0] in BETWEEN:
+    while frame.f_back and is_between(frame):
         frame = frame.f_back
     return frame
+
+
+def is_between(frame: types.FrameType) -> bool:
+    name = str(frame.f_globals.get("__name__", "torch")).partition(".")[0]
+    if name in BETWEEN:
+        return True
+    file = frame.f_code.co_filename  # a program's own code.py is not Python's; what is built in has no file
+    return name in sys.stdlib_module_names and name != "__main__" and (file.startswith((STANDARD, "<")))

@@ -57,7 +57,7 @@ def test_warnings_show_the_line_of_the_program(call):
         meta(torch.empty(3, device="meta")), (second := here())
         cast(x), (third := here())
     found = [(w.filename, w.lineno, str(w.message)[:12]) for w in caught]
-    assert found[:2] == [(*first, "weft runs a "), (*second, "weft runs a ")]
+    assert found[:2] == [(*first, "weft runs a "), (*second, "weft runs al")]
     # torch gives the lines of compiled code to what it makes of it: the second one is within casts
     assert found[2] == (*third, "weft runs a ") and found[3][::2] == (__file__, "weft: argume")
 
@@ -79,6 +79,35 @@ def test_small_pieces_stay_in_eager():
 def test_dynamic_pieces():
     with pytest.warns(WeftGraphWarning):
         check(mixed, *[(torch.randn(n, 5), torch.randn(5, n)) for n in (4, 3, 6)], dynamic=True, rtol=1e-3, atol=1e-4)
+
+
+def test_frozen_weights_beside_effects():
+    """torch puts a token for the order of effects (here a check) in front of all arguments."""
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+            self.register_buffer("calls", torch.zeros(()))
+
+        def forward(self, x):
+            self.calls.add_(1)
+            return self.b(torch.linalg.inv(self.a(x).sigmoid() + 4 * torch.eye(4))).relu() * 3
+
+    model, x = Model().eval(), torch.randn(4, 4)
+    run = compiled(model)
+    with torch.no_grad(), pytest.warns(WeftGraphWarning) as told:
+        same(run(x), model(x))
+        assert sum(p.frozen for p in reports[0].pieces) == 4
+        assert model.calls == 2 and "with_effects" not in str(told[0].message)
+        model.b.weight.mul_(2)
+        same(run(x), model(x))
+
+
+def test_jagged_tensors_run_in_eager():
+    ragged = torch.nested.nested_tensor([torch.randn(3, 4), torch.randn(5, 4)], layout=torch.jagged)
+    run = compiled(lambda t: (t * 2 + 1).relu())
+    with pytest.warns(WeftGraphWarning, match="a length of a jagged tensor"):
+        same(run(ragged).values(), (ragged * 2 + 1).relu().values())
 
 
 def test_frozen_weights_of_pieces():

@@ -2,10 +2,10 @@
 """torch's cache of AOTAutograd: for a graph that dynamo has traced before, a later process runs neither AOTAutograd nor
 the translation.
 
-All of torch's that is private is here, and tried before it is used: where something differs, graphs are compiled
-without this cache, and the report says why. The key is torch's (dynamo's graph, sizes and strides of arguments,
-torch's settings) with weft's version and options added; the entry has the translated graph as text, which is compiled
-for the process that loads it: its weights, its CPU, its threads.
+What the cache uses of torch's that is private is here, and tried before it is used: where something differs, graphs
+are compiled without this cache, and the report says why. The key is torch's (dynamo's graph, sizes and strides of
+arguments, torch's settings) with weft's version and options added; the entry has the translated graph as text, which
+is compiled for the process that loads it: its weights, its CPU, its threads.
 """
 
 from __future__ import annotations

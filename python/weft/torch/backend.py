@@ -136,7 +136,7 @@ class Graphs:
         self.origin = origin
         if kind == "backward":
             self.origin = (origin.of_gradients(gm) if gm is not None else
-                           dataclasses.replace(origin, inputs=stored.origin.inputs))
+                           dataclasses.replace(origin, inputs=stored.origin.without_hints().inputs))
         self.whole = True  # one plan, and nothing in eager
         self.nodes = stored.nodes if stored else sum(n.op == "call_function" for n in gm.graph.nodes)
         self.arguments = stored.arguments if stored else len(gm.graph.find_nodes(op="placeholder"))
@@ -224,7 +224,7 @@ class Graphs:
             raise LookupError(f"the stored graph cannot be compiled: {reason}")
         report.eager["the whole graph"] = report.nodes
         report.reasons["the whole graph"] = reason
-        warn(f"weft runs a {self.kind} graph{self.origin.name and f' of {self.origin.name}'} in eager: {reason}",
+        warn(f"weft runs all of the {self.kind} graph{self.origin.of_name} in eager: {reason}",
              WeftGraphWarning)
         return boxed(lambda args: self.gm(*args))
 

@@ -38,7 +38,7 @@ def module():
 def why_not(program: Program) -> str:
     """Why the call in C cannot do it; empty where it can."""
     if module() is None:
-        return "there is no weft._fast that goes with this torch"
+        return "weft._fast was not built, or does not go with this torch"
     return "a size is an argument of its own" if any(i.kind == "size" for i in program.inputs) else ""
 
 

@@ -31,18 +31,20 @@ def frozen_arguments(model: torch.fx.GraphModule, arguments: int,
     tensors; or those that are ``known`` to be, from another process that traced an equal graph.
 
     torch's prepare_freezing does this with settings for the whole process; here it is read off what the tracing
-    context knows already. Nothing is frozen where arguments were merged or split, so that positions mean nothing."""
+    context knows already. Nothing is frozen where arguments were merged or split, so that positions mean nothing. In
+    front of all arguments stand the tokens that keep ops with side effects in order, as of linalg.inv, which checks."""
     tracing = torch._guards.TracingContext.try_get()
     if tracing is None or (tracing.fw_metadata is None and known is None):
         return {}
     holders = model.graph.find_nodes(op="placeholder")
     attributes = list(tracing.params_flat or ())
-    if len(attributes) + len(holders) != arguments:
+    tokens = arguments - len(attributes) - len(holders)
+    if tokens < 0 or (tracing.fw_metadata is not None and tokens != len(tracing.fw_metadata.tokens)):
         return {}
     if known is None:
         known = static_arguments(tracing.fw_metadata, len(attributes))
-    real = dict(enumerate(attributes))
-    for i, n in enumerate(holders, len(attributes)):
+    real = dict(enumerate(attributes, tokens))
+    for i, n in enumerate(holders, tokens + len(attributes)):
         source = n.meta.get("grapharg")
         real[i] = source.example if source is not None else None
     return {i: real[i] for i in known if isinstance(real.get(i), torch.Tensor) and can_freeze(real[i])}
@@ -50,8 +52,9 @@ def frozen_arguments(model: torch.fx.GraphModule, arguments: int,
 
 def static_arguments(metadata, attributes: int) -> list[int]:
     """Arguments that stay where they are from call to call and that nobody writes to."""
-    mutated = {i for i, info in enumerate(metadata.input_info) if info.mutates_data or info.mutates_metadata}
-    static = {*range(attributes), *metadata.static_input_indices}
+    first = len(metadata.tokens)
+    mutated = {i for i, info in enumerate(metadata.input_info, first) if info.mutates_data or info.mutates_metadata}
+    static = {*range(first, first + attributes), *metadata.static_input_indices}
     return sorted(static - mutated)
 
 

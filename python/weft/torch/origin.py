@@ -13,6 +13,8 @@ import torch
 from .sizes import is_symbolic
 
 _RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_\d+")  # what is behind a graph break, a function to dynamo
+#: what reading torch's insides may end in where they are others than this expects
+UNEXPECTED = (AttributeError, TypeError, IndexError, KeyError)
 _LOCAL = re.compile(r"^[LG]\['(\w+)'\]")  # how dynamo writes the name of an argument or global
 
 
@@ -26,9 +28,21 @@ class Origin:
     def __str__(self) -> str:
         return self.name + (f" ({self.place})" if self.place else "")
 
+    @property
+    def of_name(self) -> str:
+        """" of Model.forward", for a sentence."""
+        return self.name and f" of {self.name}"
+
     @classmethod
     def of(cls, model: torch.fx.GraphModule) -> Origin:
-        """Of dynamo's graph, while it is compiled."""
+        """Of dynamo's graph, while it is compiled; empty where torch's insides, which this reads, are others."""
+        try:
+            return cls.read(model)
+        except UNEXPECTED:
+            return cls()
+
+    @classmethod
+    def read(cls, model: torch.fx.GraphModule) -> Origin:
         holders = model.graph.find_nodes(op="placeholder")
         tensors = [(source_name(n), n.meta.get("example_value")) for n in holders if not is_state(n)]
         name, place = function(model)
@@ -38,7 +52,14 @@ class Origin:
         """The same for AOTAutograd's backward graph."""
         tangents = [(n.name, n.meta.get("val")) for n in backward.graph.find_nodes(op="placeholder")
                     if n.name.startswith("tangents")]
-        return dataclasses.replace(self, inputs=tuple(described(tangents)))
+        try:
+            return dataclasses.replace(self, inputs=tuple(described(tangents)))
+        except UNEXPECTED:
+            return self
+
+    def without_hints(self) -> Origin:
+        """Without the sizes that symbols had in the process that stored it."""
+        return dataclasses.replace(self, inputs=tuple(re.sub(r"=\d+", "", text) for text in self.inputs))
 
 
 def function(model: torch.fx.GraphModule) -> tuple[str, str]:

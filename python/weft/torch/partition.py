@@ -45,7 +45,10 @@ class _Supported(OperatorSupportBase):
 
 
 def op_name(n: torch.fx.Node) -> str:
-    return str(n.target).removeprefix("aten.") if n.op == "call_function" else f"{n.op} {n.target}"
+    if n.op != "call_function":
+        return f"{n.op} {n.target}"
+    op = n.args[1] if str(n.target) == "with_effects" else n.target  # torch wraps ops with effects: a token, the op
+    return str(op).removeprefix("aten.")
 
 
 def take_mutations(gm: torch.fx.GraphModule) -> list[int]:
@@ -109,8 +112,7 @@ def tell(refused: dict[torch.fx.Node, str], report: Report) -> None:
         return
     ops = ", ".join(op if reason == "no lowering" else f"{op} ({reason})"
                     for op, reason in sorted(report.reasons.items()))
-    name = report.origin.name and f" of {report.origin.name}"
-    warn(f"weft runs a part of the {report.kind} graph{name} in eager: {ops}", WeftGraphWarning)
+    warn(f"weft runs a part of the {report.kind} graph{report.origin.of_name} in eager: {ops}", WeftGraphWarning)
 
 
 class Unboxed(torch.nn.Module):

@@ -66,7 +66,10 @@ class Sizes:
             low = int(known.lower) if known is not None and known.lower.is_Integer else 0
             high = int(known.upper) if known is not None and known.upper.is_Integer else LARGEST
             hints = env.backed_var_to_val if hasattr(env, "backed_var_to_val") else env.var_to_val
-            hint = int(hints.get(symbol, 0))
+            hint = hints.get(symbol, 0)
+            if not isinstance(hint, (int, sympy.Integer)):
+                raise Refuse("a length of a jagged tensor as a size")
+            hint = int(hint)
             low, high = min(max(low, 0), LARGEST), min(max(high, 0), LARGEST)
             self._ranges[symbol] = low, high, hint if low <= hint <= high else 0
 
