@@ -49,7 +49,7 @@ static const struct {
     {"gelu.tanh", 4, 5e-7},
     {"silu", 2.9, 0x1p-142},
     {"swish", 0.51, 0x1p-142},
-    {"mish", 3.2, 0x1p-142},
+    {"mish", 3.8, 0x1p-142},
     {"softsign", 1.5, 0},
     {"leaky_relu", 0.5, 0},
     {"shrink", 0.51, 0},

@@ -417,7 +417,7 @@ int weft_cmd_opt(int argc, char **argv)
         {"--passes", WEFT_OPTION_WORD, &options.passes, "A,B",
          "run these passes, in this order; \"pipeline\" is the default pipeline"},
         {"--cpu", WEFT_OPTION_WORD, &options.cpu, "LEVEL",
-         "compile for baseline, avx2, avx512 … instead of this CPU"},
+         "compile for baseline, avx2, avx512 … instead of this CPU, with prices that are the same on every machine"},
         {"--target", WEFT_OPTION_WORD, &options.target, "LEVEL", "the same as --cpu"},
         {"--strip", WEFT_OPTION_FLAG, &options.strip, NULL, "then drop layouts, plans, groups and relayouts"},
         {"--print", WEFT_OPTION_WORD, &options.print, "WHAT",
