@@ -2,9 +2,13 @@
 /* attention.c: blocks of rows around the tiles.
  *
  *   for each group, for each head of it:       keys go to panels when a part first meets their group
- *     for each block of rows:                  at most 64, whose scores fit a quarter of the second-level cache
+ *     for each block of rows:                  at most 64, whose scores fit a quarter of the second-level cache, or
+ *                                              half of it where keys and values do not fit
  *       for each panel of 64 keys, for each tile of rows:   scores
- *       for each tile of rows:                              weights; times values; times 1 / sum of weights */
+ *       for each tile of rows:                              weights; times values; times 1 / sum of weights
+ *
+ * Where values take more than a quarter of that cache, the last line is three: weights of all tiles; times the values
+ * of some keys (near_keys), for each tile; times 1 / sum. The chains are the same. */
 #include "kernels/attention/decode.h"
 #include "kernels/attention/tiles.h"
 
@@ -15,6 +19,7 @@ enum {
     LEAST_ROWS = 24,    /* for more parts blocks get no lower: each reads all keys and values once */
     BLOCKS_A_PART = 4,
     CACHE = 1 << 20,
+    LEAST_KEYS = 128,   /* whose values are read for all tiles of a block before the next: fewer gain nothing */
     PAD = 16,           /* floats behind a row of scores, against rows a power of two apart */
     EXPONENTIAL = 14    /* multiply-adds in whose time a weight is made: 7 cycles with two of them in each */
 };
@@ -38,6 +43,11 @@ static int64_t rows_of(const struct weft_attention *a, int64_t columns)
 
 static int64_t panel_of(const struct weft_attention *a) { return a->kernel->columns; }
 
+static int64_t cache_floats(const struct weft_attention *a)
+{
+    return (int64_t)(a->cache ? a->cache : CACHE) / (int64_t)sizeof(float);
+}
+
 static void choose_blocks(struct weft_attention *a, int workers)
 {
     const int64_t shared = a->groups > 0 ? a->heads / a->groups : 0;
@@ -48,8 +58,10 @@ static void choose_blocks(struct weft_attention *a, int workers)
     a->blocks = 1;
     if (lines || a->rows == 0)
         return;
-    const int64_t cache = (int64_t)(a->cache ? a->cache : CACHE) / 4 / (int64_t)sizeof(float);
-    const int64_t fit = larger(cache / a->score_row, WEFT_ATTENTION_ROWS), most = smaller(fit, MOST_ROWS);
+    const int64_t cache = cache_floats(a);
+    const bool far = a->keys * (a->width + a->out_width) > cache; /* the more rows, the less often they are read */
+    const int64_t fit = larger(cache / (far ? 2 : 4) / a->score_row, WEFT_ATTENTION_ROWS);
+    const int64_t most = smaller(fit, MOST_ROWS);
     const int64_t heads = larger(a->batch * a->heads, 1), wanted = (BLOCKS_A_PART * workers + heads - 1) / heads;
     a->blocks = (a->rows + most - 1) / most;
     if (workers > 1)
@@ -103,6 +115,10 @@ void weft_attention_prepare(struct weft_attention *a, int workers)
     a->copy_k = !lines && a->k[2] != 1;
     a->copy_q = lines || a->q[3] != 1;
     a->copy_y = lines || a->y[3] != 1;
+    const int64_t cache = cache_floats(a);
+    const int64_t near = larger(LEAST_KEYS, cache / 8 / larger(1, a->out_width));
+    const bool far = a->keys * a->out_width > cache / 4 && a->block > WEFT_ATTENTION_ROWS;
+    a->near_keys = !lines && !a->copy_y && far ? near : 0;
     int64_t floats = 0;
     a->at_score = place(&floats, a->block * a->score_row);
     a->at_k = place(&floats, a->copy_k ? rounded(a->keys, panel_of(a)) * a->width : 0);
@@ -224,8 +240,9 @@ static void weigh_rows(const struct work *w, const struct block *b, int64_t i, i
         w->data->sums[place + p * a->sums[2]] = a->code->log_sum(centre[p], sum[p]);
 }
 
-/* Weights times values, to y[i·y_row + j]. */
-static void weigh_values(const struct work *w, const float *weight, int64_t rows, int64_t keys, float *y, int64_t y_row)
+/* Weights times values of keys [begin, end), to y[i·y_row + j]; from key 1 on chains go on from there. */
+static void weigh_values(const struct work *w, const float *weight, int64_t rows, int64_t begin, int64_t end, float *y,
+                         int64_t y_row)
 {
     const struct weft_attention *const a = w->a;
     const int64_t panel = panel_of(a);
@@ -233,10 +250,17 @@ static void weigh_values(const struct work *w, const float *weight, int64_t rows
         const int64_t columns = smaller(panel, a->out_width - j), most = rows_of(a, columns);
         for (int64_t i = 0; i < rows; i += most) {
             const int64_t some = smaller(most, rows - i);
-            weft_attention_tile(a->kernel, keys, weight + i * a->score_row, a->score_row, w->v + j, w->v_row,
-                                y + i * y_row + j, y_row, some, columns, false);
+            weft_attention_tile(a->kernel, end - begin, weight + i * a->score_row + begin, a->score_row,
+                                w->v + begin * w->v_row + j, w->v_row, y + i * y_row + j, y_row, some, columns,
+                                begin > 0);
         }
     }
+}
+
+static float *results_of(const struct work *w, const struct block *b, int64_t i)
+{
+    const struct weft_attention *const a = w->a;
+    return w->data->y + w->batch * a->y[0] + b->head * a->y[1] + (b->first + i) * a->y[2];
 }
 
 static void finish_rows(const struct work *w, const struct block *b, int64_t i, int64_t i_end)
@@ -245,15 +269,36 @@ static void finish_rows(const struct work *w, const struct block *b, int64_t i, 
     const int64_t keys = seen_by(a, b->first + i_end - 1);
     float inverse[WEFT_ATTENTION_ROWS];
     weigh_rows(w, b, i, i_end, keys, inverse);
-    float *const y = w->data->y + w->batch * a->y[0] + b->head * a->y[1] + (b->first + i) * a->y[2];
-    float *const to = a->copy_y ? w->scratch + a->at_y : y;
+    float *const y = results_of(w, b, i), *const to = a->copy_y ? w->scratch + a->at_y : y;
     const int64_t to_row = a->copy_y ? a->out_width : a->y[2];
-    weigh_values(w, w->scratch + a->at_score + i * a->score_row, i_end - i, keys, to, to_row);
+    weigh_values(w, w->scratch + a->at_score + i * a->score_row, i_end - i, 0, keys, to, to_row);
     a->code->scale(to, to_row, to, to_row, i_end - i, a->out_width, inverse);
     for (int64_t p = 0; a->copy_y && p < i_end - i; p++) {
         for (int64_t j = 0; j < a->out_width; j++)
             y[p * a->y[2] + j * a->y[3]] = to[p * to_row + j];
     }
+}
+
+/* The same of all tiles of a block, some keys at a time: what these read of the values stays near for all tiles. */
+static void finish_block(const struct work *w, const struct block *b, int64_t tiles)
+{
+    const struct weft_attention *const a = w->a;
+    float inverse[MOST_ROWS];
+    for (int64_t t = 0; t < tiles; t++) {
+        const int64_t i = cut(b, tiles, t), i_end = cut(b, tiles, t + 1);
+        weigh_rows(w, b, i, i_end, seen_by(a, b->first + i_end - 1), inverse + i);
+    }
+    const int64_t all = seen_by(a, b->first + b->rows - 1);
+    for (int64_t begin = 0; begin < all; begin += a->near_keys) {
+        for (int64_t t = 0; t < tiles; t++) {
+            const int64_t i = cut(b, tiles, t), i_end = cut(b, tiles, t + 1);
+            const int64_t end = smaller(begin + a->near_keys, seen_by(a, b->first + i_end - 1));
+            if (begin < end)
+                weigh_values(w, w->scratch + a->at_score + i * a->score_row, i_end - i, begin, end,
+                             results_of(w, b, i), a->y[2]);
+        }
+    }
+    a->code->scale(results_of(w, b, 0), a->y[2], results_of(w, b, 0), a->y[2], b->rows, a->out_width, inverse);
 }
 
 static void run_block(struct work *w, int64_t batch, int64_t head, int64_t number)
@@ -270,6 +315,10 @@ static void run_block(struct work *w, int64_t batch, int64_t head, int64_t numbe
     }
     score_block(w, &b);
     const int64_t tiles = weft_pieces(b.rows, rows_of(a, smaller(panel_of(a), larger(a->out_width, 1))));
+    if (a->near_keys > 0 && seen_by(a, b.first) > 0) {
+        finish_block(w, &b, tiles);
+        return;
+    }
     for (int64_t t = 0; t < tiles; t++)
         finish_rows(w, &b, cut(&b, tiles, t), cut(&b, tiles, t + 1));
 }
@@ -295,7 +344,7 @@ static void run_lines(struct work *w, int64_t batch, int64_t group)
         const struct block b = {.head = group * heads + i / a->rows, .first = i % a->rows - i, .rows = rows};
         weigh_rows(w, &b, i, i + 1, a->keys, inverse + i);
     }
-    weigh_values(w, score, rows, a->keys, y, a->out_width);
+    weigh_values(w, score, rows, 0, a->keys, y, a->out_width);
     a->code->scale(y, a->out_width, y, a->out_width, rows, a->out_width, inverse);
     for (int64_t i = 0; i < rows; i++) {
         float *const to = w->data->y + batch * a->y[0] + (group * heads + i / a->rows) * a->y[1] +
