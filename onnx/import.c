@@ -176,7 +176,7 @@ bool weft_onnx_declare(struct onnx_importer *importer, struct onnx_scope *scope,
     return true;
 }
 
-#define MOST_NAMED 8 /* in a message */
+enum { MOST_NAMED = 8 /* in a message */ };
 
 /* Names those that can be fixed: neither weights, which old files list as inputs too, nor what is fixed already. */
 static void no_such_input(struct onnx_importer *importer, const struct onnx_scope *scope,

@@ -19,7 +19,7 @@ enum {
     LEAST_ROWS = 24,    /* for more parts blocks get no lower: each reads all keys and values once */
     BLOCKS_A_PART = 4,
     CACHE = 1 << 20,
-    LEAST_KEYS = 128,   /* whose values are read for all tiles of a block before the next: fewer gain nothing */
+    LEAST_KEYS = 128,   /* terms at least of a tile that goes on from its results; other numbers were not tried */
     PAD = 16,           /* floats behind a row of scores, against rows a power of two apart */
     EXPONENTIAL = 14    /* multiply-adds in whose time a weight is made: 7 cycles with two of them in each */
 };
@@ -69,6 +69,17 @@ static void choose_blocks(struct weft_attention *a, int workers)
     a->block = (a->rows + a->blocks - 1) / a->blocks;
 }
 
+/* So many that their values take an eighth of the cache, where a block has several tiles, whose results stay in y, and
+ * all values would take more than a quarter; else 0. */
+static int64_t near_keys(const struct weft_attention *a)
+{
+    const int64_t cache = cache_floats(a);
+    const bool far = a->keys * a->out_width > cache / 4;
+    if (a->form == WEFT_ATTENTION_LINES || a->copy_y || a->block <= WEFT_ATTENTION_ROWS || !far)
+        return 0;
+    return larger(LEAST_KEYS, cache / 8 / a->out_width);
+}
+
 static int64_t units_of(const struct weft_attention *a)
 {
     return a->batch * (a->form == WEFT_ATTENTION_LINES ? a->groups : a->heads) * a->blocks;
@@ -115,10 +126,7 @@ void weft_attention_prepare(struct weft_attention *a, int workers)
     a->copy_k = !lines && a->k[2] != 1;
     a->copy_q = lines || a->q[3] != 1;
     a->copy_y = lines || a->y[3] != 1;
-    const int64_t cache = cache_floats(a);
-    const int64_t near = larger(LEAST_KEYS, cache / 8 / larger(1, a->out_width));
-    const bool far = a->keys * a->out_width > cache / 4 && a->block > WEFT_ATTENTION_ROWS;
-    a->near_keys = !lines && !a->copy_y && far ? near : 0;
+    a->near_keys = near_keys(a);
     int64_t floats = 0;
     a->at_score = place(&floats, a->block * a->score_row);
     a->at_k = place(&floats, a->copy_k ? rounded(a->keys, panel_of(a)) * a->width : 0);
@@ -240,7 +248,7 @@ static void weigh_rows(const struct work *w, const struct block *b, int64_t i, i
         w->data->sums[place + p * a->sums[2]] = a->code->log_sum(centre[p], sum[p]);
 }
 
-/* Weights times values of keys [begin, end), to y[i·y_row + j]; from key 1 on chains go on from there. */
+/* Weights times values of keys [begin, end), to y[i·y_row + j]; where begin > 0, the chains go on from what y holds. */
 static void weigh_values(const struct work *w, const float *weight, int64_t rows, int64_t begin, int64_t end, float *y,
                          int64_t y_row)
 {

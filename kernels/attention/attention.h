@@ -75,7 +75,7 @@ struct weft_attention {
     int64_t blocks;         /* of a head; by lines 1, of a group; decode: of groups */
     int64_t score_row;      /* floats from one row of scores to the next */
     int64_t at_k, at_v, at_score, at_q, at_mask, at_y; /* in scratch, floats */
-    int64_t near_keys; /* whose values all rows of a block are multiplied by, before the next; 0: all */
+    int64_t near_keys;      /* all rows of a block meet the values of so many keys before the next; 0: of all keys */
     int64_t chunk, chunks;  /* decode: keys of one, how many; else 0 */
     int64_t at_part;
     int32_t parts;

@@ -39,8 +39,9 @@ enum {
     WEFT_WINOGRAD_SIDE = 6,    /* a at most */
     WEFT_WINOGRAD_PIXELS = 16, /* of a row that are transformed at a time */
     WEFT_WINOGRAD_CHANNELS = 64,
-    WEFT_WINOGRAD_SHORT = 12, /* pixels of a row: x is copied to the band, since to read it in place between the
-                               * padding would make three runs of one, at 10 pixels 7 % slower */
+    WEFT_WINOGRAD_SHORT = 12, /* pixels: a row of y up to so long is one run, with x copied to the band. Tiles that see
+                               * padding would be runs of their own beside those that read x in place: with 10 pixels
+                               * that took 7 % longer */
     WEFT_WINOGRAD_STAGGER = 16, /* floats between points: else all of them fall into one set of the first-level cache */
     WEFT_WINOGRAD_TOGETHER = 16, /* results o whose weights are transformed at a time: a line of U for each point */
 };

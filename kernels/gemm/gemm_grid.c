@@ -20,11 +20,13 @@ static double length(const struct weft_gemm_space *space, int64_t units)
     return (double)units - (units == all ? 1 - space->last : 0);
 }
 
-/* The longest of so many pieces of an axis, in units, as weft_gemm_box cuts it. */
+/* The longest of so many pieces of an axis, in units, as weft_gemm_box cuts it. Convolutions ask each time that a part
+ * begins: pieces are looked at one by one only where units differ. */
 static double longest(const struct weft_gemm_space *space, int d, int pieces)
 {
     const int64_t units = space->extent[d];
-    if (d < 2 || units == 0)
+    const bool alike = units == 0 || (space->items ? space->items % units == 0 : space->last == 1);
+    if (d < 2 || alike)
         return (double)weft_pieces(units, pieces);
     double most = 0, at = 0;
     for (int i = 1; i <= pieces; i++) {

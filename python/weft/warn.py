@@ -11,8 +11,8 @@ import warnings
 
 from .errors import WeftWarning
 
-#: modules, by the first part of their names, that stand between a program and whoever warns, like those that Python
-#: comes with
+#: modules, by the first part of their names, that stand between a program and whoever warns; so do those of Python's
+#: own library, in the folder STANDARD
 BETWEEN = {"weft", "torch", "functorch"}
 STANDARD = sysconfig.get_path("stdlib") + os.sep
 
@@ -39,4 +39,4 @@ def is_between(frame: types.FrameType) -> bool:
     if name in BETWEEN:
         return True
     file = frame.f_code.co_filename  # a program's own code.py is not Python's; what is built in has no file
-    return name in sys.stdlib_module_names and name != "__main__" and (file.startswith((STANDARD, "<")))
+    return name in sys.stdlib_module_names and name != "__main__" and file.startswith((STANDARD, "<"))

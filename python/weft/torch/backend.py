@@ -123,7 +123,7 @@ class Stored:
     frozen: tuple[int, ...]
     programs: dict[frozenset[int], Program]  #: by the arguments that are constants: those above, and none
     options: Options  #: of the process that stored it
-    origin: Origin  #: as it was there
+    origin: Origin  #: with the sizes that were seen in that process
 
 
 class Graphs:
