@@ -23,16 +23,24 @@ def convolution_backward(b, n, dy, x, w, bias_sizes, stride, padding, dilation, 
     if wanted[0] and transposed:
         dx = b.cut(b.op("conv", dy, w, **options), x.dims)
     elif wanted[0]:
-        sizes, given, taps = (b.static_all(v.dims[2:], "the size of an image") for v in (x, dy, w))
-        rest = [size - ((d - 1) * s - 2 * p + l * (t - 1) + 1)
-                for size, d, t, s, p, l in zip(sizes, given, taps, stride, padding, dilation)]
-        dx = b.op("conv_transpose", dy, w, out_pad=rest, **options)
+        dx = data_gradient(b, dy, w, x.dims, options)
     if wanted[1]:
         image, grad = (dy, x) if transposed else (x, dy)
         dw = weight_gradient(b, image, grad, w, padding, options)
     if wanted[2]:
         db = b.op("sum", dy, axes=[a for a in range(dy.rank) if a != 1])
     return [dx, dw, db]
+
+
+def data_gradient(b, dy, w, dims, options):
+    """The adjoint has as many places as its windows cover, and x may have some more, which no window sees. Where sizes
+    are symbols, the most that there can be are made and those cut off that x has not."""
+    taps, rest = b.static_all(w.dims[2:], "the size of a window"), []
+    for i, (t, step, l) in enumerate(zip(taps, options["stride"], options["dilation"])):
+        size, given = b.known(dims[2 + i]), b.known(dy.dims[2 + i])
+        covered = None if given is None else (given - 1) * step - 2 * options["pad"][i] + l * (t - 1) + 1
+        rest.append(step - 1 if size is None or covered is None else size - covered)
+    return b.cut(b.op("conv_transpose", dy, w, out_pad=rest, **options), dims)
 
 
 def weight_gradient(b, image, grad, w, padding, options):
@@ -65,17 +73,18 @@ def avg_pool_backward(b, n, dy, x, kernel, stride, padding, ceil, count_pad, div
     if ceil:
         raise Refuse("windows rounded up")
     o = pool_options(2, kernel, stride, padding, (1,), False)
-    size, out = b.static_all(x.dims[2:], "the size of an image"), b.static_all(dy.dims[2:])
     taps = o["kernel"][0] * o["kernel"][1]
     if divisor is not None or count_pad or not any(o["pad"]):
         dy = b.op("div", dy, b.like(dy, float(divisor or taps)))
     else:
+        size, out = (b.static_all(v.dims[2:], "the size of an image beside padding that counts not") for v in (x, dy))
         ones = torch.ones(1, 1, *size)
         share = torch.nn.functional.avg_pool2d(ones, o["kernel"], o["stride"], o["pad"][:2], count_include_pad=True)
         count = (share * taps).round().reshape(out)
         dy = b.op("div", dy, b.bcast(b.cast(b.constant(count), dy.dtype), dy.dims))
-    columns = b.along(b.reshape(dy, [*dy.dims[:2], out[0] * out[1]]), [*dy.dims[:2], taps, out[0] * out[1]], [0, 1, 3])
-    columns = b.reshape(columns, [dy.dims[0], b.times([dy.dims[1], taps]), out[0] * out[1]])
+    pixels = b.times(dy.dims[2:])
+    columns = b.along(b.reshape(dy, [*dy.dims[:2], pixels]), [*dy.dims[:2], taps, pixels], [0, 1, 3])
+    columns = b.reshape(columns, [dy.dims[0], b.times([dy.dims[1], taps]), pixels])
     return b.reshape(b.op("col2im", columns, dtype=dy.dtype, sizes=x.dims, kernel=o["kernel"], stride=o["stride"],
                           pad=o["pad"]), sizes)
 
