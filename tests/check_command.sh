@@ -224,6 +224,8 @@ graph @wrong(%x: f32[2]) {
 }
 TEXT
 expect 0 'not blessed' "$weft" opt --test --bless wrong.weft
+sed 's/ # error.*//' wrong.weft >unmarked.weft
+expect 0 '^1$' sh -c '"$1" opt --test unmarked.weft | grep -c "no op is called"' sh "$weft"
 
 # A folder that is both compared with and written to would agree with itself.
 expect 0 '' cp again/output_0.npy before.npy
