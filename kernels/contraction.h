@@ -63,6 +63,12 @@ struct weft_gemm_last;
 typedef void weft_gemm_tile_fn(int64_t k, const float *a, int64_t a_row, const float *b, int64_t b_row, float *c,
                                int64_t c_row, int64_t columns, bool from_c, const struct weft_gemm_last *last);
 
+/* Boxes of units: cut[d] along each axis, a worker's each, which is cut into `turns` parts along `axis`. No turns:
+ * there is nothing to share out. */
+struct weft_gemm_boxes {
+    int64_t extent[3];
+    int32_t cut[3], turns, axis;
+};
 /* The loops that prepare has chosen, as run walks them: in the orientation of the loops. */
 struct weft_gemm_loops {
     int64_t m, n, k;
@@ -215,6 +221,12 @@ struct weft_conv_piece {
 };
 typedef void weft_conv_hook(void *user, const struct weft_conv_piece *piece);
 
+/* How parts share the work (conv/share.h): boxes of units and inner pieces; pieces of a row where rows are too few. */
+struct weft_conv_share {
+    struct weft_gemm_boxes boxes;
+    int64_t pieces;
+};
+
 /* x [n, c, spatial…], w [o, c / groups, kernel…], y [n, o, out…], any strides (elements). Padding reads as zero. */
 struct weft_conv {
     uint32_t cpu;
@@ -252,6 +264,7 @@ struct weft_conv {
     bool packs_together;     /* set by prepare: w comes as it is, and all parts of a run pack it (conv/together.h) */
     int32_t parts;
     int32_t turns;           /* set by prepare: of the parts, that are meant for one worker */
+    struct weft_conv_share share; /* set by prepare: of so many parts, where the form shares out boxes */
     size_t scratch;          /* per part */
 };
 /* Who packs what of w, in memory of all parts: zero before the first part of a run begins, and when the last has ended.

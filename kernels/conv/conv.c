@@ -5,6 +5,7 @@
  * hidden state. */
 #include "kernels/conv/direct.h"
 #include "kernels/conv/phases.h"
+#include "kernels/conv/share.h"
 #include "kernels/conv/together.h"
 #include "kernels/conv/transposed.h"
 #include "kernels/conv/winograd.h"
@@ -248,31 +249,24 @@ static int64_t prepare_loops(const struct weft_conv *conv, const struct weft_con
                              int64_t *ret_units)
 {
     const struct weft_gemm_kernel *kernel = conv->gemm.kernel;
-    const int64_t images = s->n * s->groups;
-    *ret_units = images * s->o * s->pixels;
+    const int64_t images = s->n * s->groups, boxes = weft_conv_share_units(conv, s);
+    *ret_units = boxes > 0 ? boxes : images * s->o * s->pixels;
     if (weft_winograd_of(form)) {
         const struct weft_winograd plan = weft_winograd_plan(conv, s, weft_winograd_of(form));
-        *ret_units = images * plan.blocks * plan.passes;
         return plan.v_size + plan.m_size + plan.band_size;
     }
-    if (form == WEFT_CONV_COLUMNS) {
-        *ret_units = images * weft_pieces(s->pixels, kernel->columns) * weft_pieces(s->o, kernel->rows);
+    if (form == WEFT_CONV_COLUMNS)
         return s->k * kernel->columns;
-    }
     if (form == WEFT_CONV_DIRECT) {
         const struct weft_direct plan = weft_direct_plan(conv, s, 0);
-        *ret_units = images * s->out[0] * s->out[1] * weft_direct_panels(kernel, s->o) *
-                     weft_pieces(s->out[2], WEFT_DIRECT_PIECE);
         return plan.band_size + plan.block_size + plan.list_size;
     }
     if (form == WEFT_CONV_PHASES) {
         const struct weft_phases plan = weft_phases_plan(s, kernel->lanes);
-        *ret_units = images * s->out[0] * s->out[1] * plan.pieces * weft_phases_tiles(kernel->lanes, s->o);
         return plan.band_size + plan.list_size;
     }
     if (form == WEFT_CONV_TRANSPOSED) {
         const struct weft_transposed plan = weft_transposed_plan(conv, s);
-        *ret_units = images * plan.grid.out[0] * plan.grid.out[1] * weft_direct_panels(kernel, s->o);
         return plan.direct.band_size + plan.direct.block_size + plan.direct.list_size;
     }
     if (form == WEFT_CONV_WINDOWS || form == WEFT_CONV_GROUPED_WINDOWS || form == WEFT_CONV_GROUPED) {
@@ -337,6 +331,7 @@ static void prepare_others(struct weft_conv *conv, const struct weft_conv_shape 
     if (conv->takes_turns)
         conv->turns = weft_gemm_turns(work(s), conv->parts, turn_units(conv, s, form, units) / conv->parts);
     conv->parts *= conv->turns;
+    conv->share = weft_conv_share(conv, s, conv->parts, conv->turns);
     const bool packs = !conv->w_packed && form != WEFT_CONV_PLAIN;
     const int64_t aside = packs ? weft_conv_packed_aside(&conv->packing) : 0;
     const bool apart = s->groups >= conv->parts && aside * (int64_t)sizeof(float) < (int64_t)weft_conv_pack_bytes(conv);

@@ -5,6 +5,7 @@
 #include "kernels/conv/conv.h"
 #include "kernels/conv/direct.h"
 #include "kernels/conv/phases.h"
+#include "kernels/conv/share.h"
 #include "kernels/conv/transposed.h"
 #include "kernels/conv/winograd.h"
 

@@ -208,10 +208,10 @@ struct weft_gemm_space {
 void weft_gemm_grid(const struct weft_gemm_space *space, int parts, int ret_cut[3]);
 /* The box of a part: false if it has none. */
 bool weft_gemm_box(const int64_t extent[3], const int32_t cut[3], int part, int64_t ret_begin[3], int64_t ret_end[3]);
-/* The same for parts / turns workers, of whose boxes in such a grid each is cut into `turns` parts: across its longer
- * side, so that what it reads most of is still read once, unless that side has too few units. */
-bool weft_gemm_box_of_turn(const struct weft_gemm_space *space, int parts, int turns, int part, int64_t ret_begin[3],
-                           int64_t ret_end[3]);
+/* For parts / turns workers, of whose boxes in such a grid each is cut into `turns` parts: across its longer side, so
+ * that what it reads most of is still read once, unless that side has too few units. */
+struct weft_gemm_boxes weft_gemm_boxes(const struct weft_gemm_space *space, int parts, int turns);
+bool weft_gemm_box_of_turn(const struct weft_gemm_boxes *boxes, int part, int64_t ret_begin[3], int64_t ret_end[3]);
 /* How many parts are worth it for so many flops and units: 1 for what is done before another core has woken up. */
 int32_t weft_gemm_parts(double flops, int64_t units, int workers);
 /* For where whoever is ready takes the next part: cuts a grid of one box a worker finer, if boxes are large. Weights:

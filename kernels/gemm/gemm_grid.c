@@ -20,8 +20,8 @@ static double length(const struct weft_gemm_space *space, int64_t units)
     return (double)units - (units == all ? 1 - space->last : 0);
 }
 
-/* The longest of so many pieces of an axis, in units, as weft_gemm_box cuts it. Convolutions ask each time that a part
- * begins: pieces are looked at one by one only where units differ. */
+/* The longest of so many pieces of an axis, in units, as weft_gemm_box cuts it. Runs of another number of
+ * parts than was prepared ask in each part: pieces are looked at one by one only where units differ. */
 static double longest(const struct weft_gemm_space *space, int d, int pieces)
 {
     const int64_t units = space->extent[d];
@@ -81,21 +81,26 @@ int32_t weft_gemm_turns(double flops, int32_t parts, int64_t units)
     return parts > 1 && flops >= (double)TURN_FLOPS * TURNS * parts && units >= TURNS ? TURNS : 1;
 }
 
-bool weft_gemm_box_of_turn(const struct weft_gemm_space *space, int parts, int turns, int part, int64_t ret_begin[3],
-                           int64_t ret_end[3])
+struct weft_gemm_boxes weft_gemm_boxes(const struct weft_gemm_space *space, int parts, int turns)
 {
-    int cut[3], axis = 0;
+    struct weft_gemm_boxes boxes = {.extent = {space->extent[0], space->extent[1], space->extent[2]}, .turns = turns};
     int64_t most = -1;
     assert(turns >= 1 && parts % turns == 0);
-    weft_gemm_grid(space, parts / turns, cut);
-    if (!weft_gemm_box(space->extent, cut, part / turns, ret_begin, ret_end))
-        return false;
+    weft_gemm_grid(space, parts / turns, boxes.cut);
     for (int d = 0; d < 3; d++) {
-        const int64_t side = space->extent[d] / cut[d], fits = side >= turns ? INT64_MAX / 2 : 0;
+        const int64_t side = space->extent[d] / boxes.cut[d], fits = side >= turns ? INT64_MAX / 2 : 0;
         const int64_t rank = fits + side * space->weight[d];
         if (rank > most)
-            most = rank, axis = d;
+            most = rank, boxes.axis = d;
     }
+    return boxes;
+}
+
+bool weft_gemm_box_of_turn(const struct weft_gemm_boxes *boxes, int part, int64_t ret_begin[3], int64_t ret_end[3])
+{
+    const int turns = boxes->turns, axis = boxes->axis;
+    if (turns == 0 || !weft_gemm_box(boxes->extent, boxes->cut, part / turns, ret_begin, ret_end))
+        return false;
     const int64_t begin = ret_begin[axis], units = ret_end[axis] - begin;
     ret_begin[axis] = begin + weft_cut_evenly(units, turns, part % turns);
     ret_end[axis] = begin + weft_cut_evenly(units, turns, part % turns + 1);

@@ -195,11 +195,12 @@ static void boxes_of_turns_are_those_of_workers(void **state)
         for (int workers = 1; workers <= 16; workers++) {
             int cut[3];
             weft_gemm_grid(&space, workers, cut);
+            const struct weft_gemm_boxes boxes = weft_gemm_boxes(&space, 3 * workers, 3);
             for (int part = 0; part < 3 * workers; part++) {
                 int64_t whole[2][3] = {{0}}, box[2][3], units = 0;
                 const bool any = weft_gemm_box(extent, cut, part / 3, whole[0], whole[1]);
                 for (int turn = 0; turn < 3 && any; turn++) {
-                    if (!weft_gemm_box_of_turn(&space, 3 * workers, 3, part / 3 * 3 + turn, box[0], box[1]))
+                    if (!weft_gemm_box_of_turn(&boxes, part / 3 * 3 + turn, box[0], box[1]))
                         continue;
                     int64_t volume = 1;
                     for (int d = 0; d < 3; d++) {
