@@ -84,12 +84,22 @@ static double work(const struct weft_conv_shape *s)
 
 /* --- what comes after sums ---------------------------------------------------------------------------------------- */
 
-static void add_line(const struct weft_clamp *clamp, float *to, int64_t to_step, const float *from, int64_t from_step,
-                     int64_t count)
+/* Do the pixels of all rows lie at one stride, as those of a line of y do? */
+static bool is_one_line(const struct weft_conv_shape *s, const int64_t step[3])
 {
-    for (int64_t i = 0; i < count; i++) {
-        const float x = to[i * to_step] + from[i * from_step];
-        to[i * to_step] = clamp->given ? weft_clamped(clamp, x) : x;
+    return (s->out[1] == 1 || step[1] == s->out[2] * step[2]) &&
+           (s->out[0] == 1 || step[0] == s->out[1] * s->out[2] * step[2]);
+}
+
+static void add_one_by_one(const struct weft_conv_piece *p, const struct weft_clamp *clamp, int64_t first,
+                           int64_t count, const float *residual, int64_t channel, int64_t pixel)
+{
+    for (int64_t j = 0; j < count; j++) {
+        float *const to = p->data + (first + j) * p->pixel_stride;
+        for (int64_t c = 0; c < p->channels; c++) {
+            const float x = to[c * p->channel_stride] + residual[c * channel + j * pixel];
+            to[c * p->channel_stride] = clamp->given ? weft_clamped(clamp, x) : x;
+        }
     }
 }
 
@@ -97,15 +107,26 @@ void weft_conv_add_residual(const struct weft_conv *conv, const struct weft_conv
                             const struct weft_conv_data *data, const struct weft_conv_piece *p)
 {
     const int64_t *const stride = conv->r_stride;
-    int64_t step[3];
+    const bool across = p->channel_stride == 1;
+    int64_t step[3], count;
     for (int d = 0; d < 3; d++)
         step[d] = d < 3 - conv->spatial ? 0 : stride[2 + d - (3 - conv->spatial)];
-    for (int64_t i = 0; i < p->pixels; i++) {
+    const struct weft_gemm_finish f = {.c_row = across ? p->pixel_stride : p->channel_stride, .c_col = 1,
+                                       .r_row = across ? step[2] : stride[1], .r_col = across ? stride[1] : step[2],
+                                       .clamp = conv->clamp};
+    const bool one_line = is_one_line(s, step);
+    for (int64_t i = 0; i < p->pixels; i += count) {
         int64_t at[3];
         weft_conv_unravel(s->out, p->pixel + i, at);
-        add_line(&conv->clamp, p->data + i * p->pixel_stride, p->channel_stride,
-                 data->residual + p->image * stride[0] + p->channel * stride[1] + weft_conv_offset(at, step), stride[1],
-                 p->channels);
+        count = one_line ? p->pixels : smaller(s->out[2] - at[2], p->pixels - i);
+        float *const to = p->data + i * p->pixel_stride;
+        const float *const residual = data->residual + p->image * stride[0] + p->channel * stride[1] +
+                                      weft_conv_offset(at, step);
+        if (across || p->pixel_stride == 1)
+            conv->gemm.kernel->code->finish(&f, to, to, f.c_row, NULL, residual, across ? count : p->channels,
+                                            across ? p->channels : count);
+        else
+            add_one_by_one(p, &conv->clamp, i, count, residual, stride[1], step[2]);
     }
 }
 
