@@ -47,9 +47,15 @@ static void lay_rows(struct weft_direct *p, const struct weft_conv_shape *s, int
     p->group = (p->rows - 1) * s->stride[1] + (gaps ? 1 : window);
 }
 
+/* Are planes turned into pixels, where there is a band? */
+static bool is_turned(const struct weft_conv_shape *s)
+{
+    return s->x_c != 1 && s->x_at[2] == 1 && s->c >= TURNED;
+}
+
 static void lay_band(struct weft_direct *p, const struct weft_conv_shape *s)
 {
-    const bool turned = s->x_c != 1 && s->x_at[2] == 1 && s->c >= TURNED;
+    const bool turned = is_turned(s);
     const bool planes = s->x_c != 1 && s->c > 1 && !turned;
     const int64_t pixel = planes ? 1 : turned ? weft_conv_aligned(s->c) : s->c;
     p->columns = (s->out[2] - 1) * s->stride[2] + (s->kernel[2] - 1) * s->dilation[2] + 1;
@@ -104,13 +110,16 @@ struct weft_direct_axis weft_direct_axis(const struct weft_conv_shape *s, int d,
 
 /* Cycles, about: of a tile besides its multiply-adds, of a tap in it, of one whose few channels are planes and so a
  * loop of their own, of an area besides its tiles, of a vector of a result that is turned, of one of x that is copied
- * to a band. */
+ * to a band, or turned for it: into the second-level cache, or beyond (Zen 4: 20 to 90). */
 #define TILE_COST 40
 #define TAP_COST  5
 #define FEW_COST  20
 #define AREA_COST 250
-#define TURN_COST 25
+#define TURN_COST 42
 #define BAND_COST 2
+#define TURNED_COST 20
+#define FAR_COST  60
+#define FAR_FLOATS (128 << 10)
 
 /* What an image takes by areas. Tiles of one pixel wait for the weights and take as long as those of two. */
 static double area_costs(const struct weft_conv_shape *s, const struct weft_direct_axis axis[3], int64_t lanes)
@@ -141,7 +150,9 @@ static double band_costs(const struct weft_conv *conv, const struct weft_conv_sh
     if (p.in_place)
         return 0;
     const int64_t rows = s->out[0] * weft_pieces(s->out[1], p.rows) * p.groups * p.group * s->kernel[0];
-    return BAND_COST * (double)(rows * p.columns * weft_pieces(s->c, conv->gemm.kernel->lanes));
+    const double turned = p.band_size > FAR_FLOATS ? FAR_COST : TURNED_COST;
+    const int64_t vectors = rows * p.columns * weft_pieces(s->c, conv->gemm.kernel->lanes);
+    return (is_turned(s) ? turned : BAND_COST) * (double)vectors;
 }
 
 /* `ret_skips`: the axes along which it pays to leave out taps. */

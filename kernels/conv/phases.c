@@ -4,7 +4,9 @@
 #include "kernels/walk.h"
 
 enum {
-    BAND_FLOATS = 16 << 10, /* a small part of the second-level cache */
+    BAND_FLOATS = 16 << 10, /* a small part of the second-level cache; */
+    LARGE_FLOATS = 64 << 10, /* a larger one, where else each row of y would have a band of its own: copies of all rows
+                              * that it sees took half of the time of 64 channels to 3 */
     NEAR_FLOATS = 7 << 10,  /* of what a row of y sees, which the first-level cache keeps from tap to tap */
     COLUMNS = 64,           /* of a piece, at least, where a row is cut */
     MOST_STEP = 4,          /* that vectors are dealt out by */
@@ -40,7 +42,8 @@ struct weft_phases weft_phases_plan(const struct weft_conv_shape *s, int64_t lan
     p.columns = p.pieces == 1 ? s->out[2] : weft_pieces(weft_pieces(s->out[2], p.pieces), lanes) * lanes;
     p.pieces = weft_pieces(s->out[2], p.columns);
     p.width = p.pitch = p.columns + p.seen[1];
-    p.rows = smaller(s->out[1], larger(room / p.pitch - p.seen[0], 1));
+    const int64_t rows = room / p.pitch - p.seen[0], most = LARGE_FLOATS / phases / p.pitch - p.seen[0];
+    p.rows = smaller(s->out[1], larger(rows > 1 ? rows : most, 1));
     p.rows = weft_pieces(s->out[1], weft_pieces(s->out[1], p.rows));
     p.joined = p.pieces == 1 && vectors_of(&p, p.rows, lanes, true) < vectors_of(&p, p.rows, lanes, false);
     if (!p.joined)
@@ -60,6 +63,7 @@ struct weft_phases weft_phases_plan(const struct weft_conv_shape *s, int64_t lan
 #define TILE_COST 60
 #define ROW_COST  10
 #define DEAL_COST 5
+#define STEP_COST 14 /* at a step of two or four */
 #define FAR_COST  1.3
 
 double weft_phases_costs(const struct weft_conv_shape *s, int64_t lanes)
@@ -70,7 +74,8 @@ double weft_phases_costs(const struct weft_conv_shape *s, int64_t lanes)
     const int64_t near = planes * p.dealt[0] * p.dealt[1] * (1 + p.seen[0]) * p.pitch;
     const double work = (double)vectors * (double)s->o * (double)s->k * (near > NEAR_FLOATS ? FAR_COST : 1);
     const double tiles = (double)(weft_phases_tiles(lanes, s->o) * weft_pieces(vectors, 3));
-    const double deal = (double)rows * (ROW_COST + DEAL_COST * (double)(weft_pieces(p.width, lanes) * s->stride[2]));
+    const double each = s->stride[2] == 1 ? DEAL_COST : STEP_COST;
+    const double deal = (double)rows * (ROW_COST + each * (double)(weft_pieces(p.width, lanes) * s->stride[2]));
     return (double)bands * (work + TILE_COST * tiles + deal);
 }
 
