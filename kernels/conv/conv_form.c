@@ -112,7 +112,8 @@ static enum weft_conv_form cheapest(struct weft_conv *conv, const struct weft_co
 {
     weft_direct_weigh(conv, s);
     const bool point = is_point(s);
-    const double direct = conv->direct, columns = columns_costs(s, point);
+    const double lanes = (double)conv->gemm.kernel->lanes, columns = columns_costs(s, point) * COLUMNS_LANES / lanes;
+    const double direct = conv->direct;
     if (!point && weft_phases_fit(s)) {
         const double phases = weft_phases_costs(s, conv->gemm.kernel->lanes);
         if (phases < direct && phases < columns)
