@@ -42,12 +42,14 @@ static struct sharing sharing_of(const struct weft_conv *conv, const struct weft
     return by;
 }
 
-/* Pieces of a row at most, and where its rows and panels are too few for `parts`. */
+/* Pieces of a row at most; and where there are too few rows for `parts`: or, with more weights than x, rows and panels
+ * together. Parts that have other panels of one piece each turn or copy what it sees. */
 static int64_t most_pieces(const struct weft_conv_shape *s) { return weft_pieces(s->out[2], WEFT_DIRECT_PIECE); }
 static int64_t pieces_for(const struct weft_conv *conv, const struct weft_conv_shape *s, int parts)
 {
     const struct sharing whole = sharing_of(conv, s, 1);
-    const int64_t all = whole.units * whole.inner;
+    const bool less_x = s->c * s->in[0] * s->in[1] * s->in[2] < s->o * s->k;
+    const int64_t all = whole.units * (less_x ? whole.inner : 1);
     return all > 0 && all < parts ? smaller(weft_pieces(parts, all), most_pieces(s)) : 1;
 }
 
