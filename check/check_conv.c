@@ -7,6 +7,7 @@
  * or without bias, residual, clamp, prologue and epilogue, which may fold pixels, 1 to 40 parts in reverse order.
  * The whole buffer of y is compared. */
 #include "check/check_conv_fold.h"
+#include "kernels/conv/share.h"
 #include "kernels/conv/winograd.h"
 #include "check/clamp_definition.h"
 #include "check/winograd_definition.h"
@@ -172,6 +173,8 @@ static void choose_residual(struct weft_check *check, struct weft_conv *v, struc
         v->r_stride[i] = v->y_stride[i];
     if (weft_check_between(check, 0, 3) == 0)
         sizes->r = choose_strides(check, weft_check_between(check, 0, 2), v->spatial, extent, v->r_stride);
+    for (int i = 0; i < 2 + v->spatial; i++)
+        v->r_stride[i] = weft_check_between(check, 0, 7) ? v->r_stride[i] : 0; /* what is repeated */
 }
 
 /* One result: the chain over taps and channels. at: index of the result in the spatial axes. */
@@ -437,8 +440,11 @@ static void check_kernel(struct weft_check *check, const void *user)
         weft_conv_prepare(&v, parts);
         if (weft_conv_kernels[v.form].run != kernel->run)
             continue;
-        if (weft_check_between(check, 0, 1)) /* as prepare does of long ones that take turns */
+        if (weft_check_between(check, 0, 1)) { /* as prepare does of long ones that take turns */
+            const struct weft_conv_shape shape = weft_conv_shape(&v);
             v.turns = turns, v.parts = parts = parts * turns;
+            v.share = weft_conv_share(&v, &shape, parts, turns);
+        }
         check_case(check, &v, &sizes, parts, winograd && met < BOUNDED);
         met++;
     }

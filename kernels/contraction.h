@@ -225,6 +225,7 @@ typedef void weft_conv_hook(void *user, const struct weft_conv_piece *piece);
 struct weft_conv_share {
     struct weft_gemm_boxes boxes;
     int64_t pieces;
+    int32_t parts; /* that it was made for */
 };
 
 /* x [n, c, spatial…], w [o, c / groups, kernel…], y [n, o, out…], any strides (elements). Padding reads as zero. */
@@ -264,7 +265,7 @@ struct weft_conv {
     bool packs_together;     /* set by prepare: w comes as it is, and all parts of a run pack it (conv/together.h) */
     int32_t parts;
     int32_t turns;           /* set by prepare: of the parts, that are meant for one worker */
-    struct weft_conv_share share; /* set by prepare: of so many parts, where the form shares out boxes */
+    struct weft_conv_share share; /* set by prepare: of `parts`, where the form shares out boxes */
     size_t scratch;          /* per part */
 };
 /* Who packs what of w, in memory of all parts: zero before the first part of a run begins, and when the last has ended.

@@ -84,7 +84,7 @@ static double work(const struct weft_conv_shape *s)
 
 /* --- what comes after sums ---------------------------------------------------------------------------------------- */
 
-/* Do the pixels of all rows lie at one stride, as those of a line of y do? */
+/* Do all pixels of the residual, whose axes have these strides, lie at one stride, as those of a line of y do? */
 static bool is_one_line(const struct weft_conv_shape *s, const int64_t step[3])
 {
     return (s->out[1] == 1 || step[1] == s->out[2] * step[2]) &&
@@ -103,19 +103,21 @@ static void add_one_by_one(const struct weft_conv_piece *p, const struct weft_cl
     }
 }
 
+/* By vectors where y and the residual lie side by side along the same axis, be it channels or pixels: rows of these are
+ * finished as those of a product are. */
 void weft_conv_add_residual(const struct weft_conv *conv, const struct weft_conv_shape *s,
                             const struct weft_conv_data *data, const struct weft_conv_piece *p)
 {
     const int64_t *const stride = conv->r_stride;
-    const bool across = p->channel_stride == 1;
-    int64_t step[3], count;
+    const bool across = p->channel_stride == 1 && (p->channels > 1 || p->pixel_stride != 1);
+    int64_t step[3];
     for (int d = 0; d < 3; d++)
         step[d] = d < 3 - conv->spatial ? 0 : stride[2 + d - (3 - conv->spatial)];
     const struct weft_gemm_finish f = {.c_row = across ? p->pixel_stride : p->channel_stride, .c_col = 1,
                                        .r_row = across ? step[2] : stride[1], .r_col = across ? stride[1] : step[2],
                                        .clamp = conv->clamp};
     const bool one_line = is_one_line(s, step);
-    for (int64_t i = 0; i < p->pixels; i += count) {
+    for (int64_t i = 0, count; i < p->pixels; i += count) {
         int64_t at[3];
         weft_conv_unravel(s->out, p->pixel + i, at);
         count = one_line ? p->pixels : smaller(s->out[2] - at[2], p->pixels - i);

@@ -248,17 +248,6 @@ static double windows_costs(const struct weft_conv_shape *s)
            (mask * (double)s->pixels * ((double)s->taps + turns) + PIECE);
 }
 
-/* Multiply-adds of the formula, and more: large planes that lie a multiple of 4 KiB apart drive each other out of the
- * caches as they are turned (Zen 4, maps of 128x128 and 256x256: 1.1 times as long with 64 channels as at other sizes,
- * 1.3 times with 16 and 32). 0 for all others, of which there is no model. */
-static double winograd_costs(const struct weft_conv_shape *s)
-{
-    enum { X = 6, Y = 5, LARGE = 16 << 10, PAGE = 1024 }; /* floats */
-    const double formula = (double)(s->n * s->groups * s->o * s->pixels) * (double)s->k;
-    const bool meet = s->x_c >= LARGE && s->x_c % PAGE == 0 && s->y_o >= LARGE && s->y_o % PAGE == 0;
-    return meet ? formula * (1 + X / (double)s->o + Y / (double)s->c) : 0;
-}
-
 enum weft_conv_kind weft_conv_kind(const struct weft_conv *conv, double *ret_products)
 {
     const struct weft_conv_shape s = weft_conv_shape(conv);
@@ -282,7 +271,6 @@ enum weft_conv_kind weft_conv_kind(const struct weft_conv *conv, double *ret_pro
         *ret_products = each * point_costs(&s, lanes);
         return WEFT_CONV_KIND_POINT;
     case WEFT_CONV_WINOGRAD_2: case WEFT_CONV_WINOGRAD_4:
-        *ret_products = winograd_costs(&s);
         return WEFT_CONV_KIND_WINOGRAD;
     case WEFT_CONV_WINDOWS:
         *ret_products = (double)s.n * 16 * windows_costs(&s);

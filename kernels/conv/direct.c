@@ -119,7 +119,7 @@ struct weft_direct_axis weft_direct_axis(const struct weft_conv_shape *s, int d,
 #define BAND_COST 2
 #define TURNED_COST 20
 #define FAR_COST  60
-#define FAR_FLOATS (128 << 10)
+#define FAR_FLOATS (128 << 10) /* of a band: half of a second-level cache of 1 MiB */
 
 /* What an image takes by areas. Tiles of one pixel wait for the weights and take as long as those of two. */
 static double area_costs(const struct weft_conv_shape *s, const struct weft_direct_axis axis[3], int64_t lanes)

@@ -12,7 +12,8 @@
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Inner pieces are of `width` results each, but for the last, or of `vectors` in all; of neither: all alike. */
+/* Inner pieces are of `width` results each, but for the last, or of `vectors` in all; of neither: all alike. `pieces`:
+ * of a row, of which each is a unit. */
 struct sharing {
     int64_t units, inner, width, vectors, pieces;
 };
@@ -65,17 +66,18 @@ struct weft_conv_share weft_conv_share(const struct weft_conv *conv, const struc
     const struct sharing by = sharing_of(conv, s, pieces_for(conv, s, parts));
     const int64_t x = s->n * s->groups * s->c * s->in[0] * s->in[1] * s->in[2], w = s->o * s->k;
     if (by.units == 0 || by.inner == 0)
-        return (struct weft_conv_share){.pieces = 1};
+        return (struct weft_conv_share){.pieces = 1, .parts = parts};
     const struct weft_gemm_space space = {
         .extent = {by.units, 1, by.inner}, .weight = {weft_pieces(x, by.units), 0, weft_pieces(w, by.inner)},
         .last = by.width ? (double)(s->o - (by.inner - 1) * by.width) / (double)by.width : 1,
         .items = by.vectors};
-    return (struct weft_conv_share){.boxes = weft_gemm_boxes(&space, parts, turns), .pieces = by.pieces};
+    return (struct weft_conv_share){.boxes = weft_gemm_boxes(&space, parts, turns), .pieces = by.pieces,
+                                    .parts = parts};
 }
 
 struct weft_conv_share weft_conv_share_of(const struct weft_conv *conv, const struct weft_conv_shape *s, int parts)
 {
-    return parts == conv->parts ? conv->share : weft_conv_share(conv, s, parts, 1);
+    return parts == conv->share.parts ? conv->share : weft_conv_share(conv, s, parts, 1);
 }
 
 bool weft_conv_share_box(const struct weft_conv_share *share, int part, int64_t ret_unit[2], int64_t ret_inner[2])

@@ -77,7 +77,8 @@ def avg_pool_backward(b, n, dy, x, kernel, stride, padding, ceil, count_pad, div
     if divisor is not None or count_pad or not any(o["pad"]):
         dy = b.op("div", dy, b.like(dy, float(divisor or taps)))
     else:
-        size, out = (b.static_all(v.dims[2:], "the size of an image beside padding that counts not") for v in (x, dy))
+        what = "with padding that is not counted, the size of an image"
+        size, out = (b.static_all(v.dims[2:], what) for v in (x, dy))
         ones = torch.ones(1, 1, *size)
         share = torch.nn.functional.avg_pool2d(ones, o["kernel"], o["stride"], o["pad"][:2], count_include_pad=True)
         count = (share * taps).round().reshape(out)
