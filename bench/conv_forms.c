@@ -152,7 +152,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench_conv_forms: this machine has %d threads\n", weft_gang_size(context));
         return 2;
     }
-    double sum = 0;
+    double sum = 0; /* of logarithms */
     printf("%s, seed %llu, %d threads\n", cpu.brand, (unsigned long long)seed, threads);
     for (int i = 0; i < count; i++) {
         const struct weft_conv shape = draw(&seed, axes, cpu.flags & level);

@@ -442,7 +442,7 @@ static void check_kernel(struct weft_check *check, const void *user)
             continue;
         if (weft_check_between(check, 0, 1)) { /* as prepare does of long ones that take turns */
             const struct weft_conv_shape shape = weft_conv_shape(&v);
-            v.turns = turns, v.parts = parts = parts * turns;
+            v.parts = parts = parts * turns;
             v.share = weft_conv_share(&v, &shape, parts, turns);
         }
         check_case(check, &v, &sizes, parts, winograd && met < BOUNDED);

@@ -63,8 +63,8 @@ struct weft_gemm_last;
 typedef void weft_gemm_tile_fn(int64_t k, const float *a, int64_t a_row, const float *b, int64_t b_row, float *c,
                                int64_t c_row, int64_t columns, bool from_c, const struct weft_gemm_last *last);
 
-/* Boxes of units: cut[d] along each axis, a worker's each, which is cut into `turns` parts along `axis`. No turns:
- * there is nothing to share out. */
+/* A grid of boxes of units, cut[d] of them along axis d: one for each worker. Each box is cut into `turns` parts along
+ * `axis`. 0 turns: there is nothing to share out. */
 struct weft_gemm_boxes {
     int64_t extent[3];
     int32_t cut[3], turns, axis;
@@ -221,7 +221,8 @@ struct weft_conv_piece {
 };
 typedef void weft_conv_hook(void *user, const struct weft_conv_piece *piece);
 
-/* How parts share the work (conv/share.h): boxes of units and inner pieces; pieces of a row where rows are too few. */
+/* How parts share the work (conv/share.h): boxes of units and inner pieces; and of DIRECT, into how many pieces a row
+ * of y is cut. */
 struct weft_conv_share {
     struct weft_gemm_boxes boxes;
     int64_t pieces;
@@ -264,7 +265,6 @@ struct weft_conv {
     struct weft_packing packing; /* set by prepare: what a packed w is read as; n does not count */
     bool packs_together;     /* set by prepare: w comes as it is, and all parts of a run pack it (conv/together.h) */
     int32_t parts;
-    int32_t turns;           /* set by prepare: of the parts, that are meant for one worker */
     struct weft_conv_share share; /* set by prepare: of `parts`, where the form shares out boxes */
     size_t scratch;          /* per part */
 };

@@ -351,10 +351,11 @@ static void prepare_others(struct weft_conv *conv, const struct weft_conv_shape 
     int64_t units;
     int64_t floats = prepare_loops(conv, s, form, &units);
     conv->parts = weft_gemm_parts(work(s), units, workers);
+    int32_t turns = 1;
     if (conv->takes_turns)
-        conv->turns = weft_gemm_turns(work(s), conv->parts, turn_units(conv, s, form, units) / conv->parts);
-    conv->parts *= conv->turns;
-    conv->share = weft_conv_share(conv, s, conv->parts, conv->turns);
+        turns = weft_gemm_turns(work(s), conv->parts, turn_units(conv, s, form, units) / conv->parts);
+    conv->parts *= turns;
+    conv->share = weft_conv_share(conv, s, conv->parts, turns);
     const bool packs = !conv->w_packed && form != WEFT_CONV_PLAIN;
     const int64_t aside = packs ? weft_conv_packed_aside(&conv->packing) : 0;
     const bool apart = s->groups >= conv->parts && aside * (int64_t)sizeof(float) < (int64_t)weft_conv_pack_bytes(conv);
@@ -380,7 +381,7 @@ void weft_conv_prepare(struct weft_conv *conv, int workers)
     const bool none = s.o == 0 || s.pixels == 0 || s.k == 0; /* of the weights are read */
     uint32_t cpu = conv->cpu;
     conv->gemm = (struct weft_gemm){.cache = conv->cache, .kernel = weft_gemm_find(cpu)};
-    conv->direct_lanes = 0, conv->turns = 1;
+    conv->direct_lanes = 0;
     conv->w_packed = conv->w_packed && !conv->packs_together; /* as it was before an earlier call */
     conv->packs_together = false;
     const enum weft_conv_form chosen = none ? WEFT_CONV_PLAIN : weft_conv_choose(conv, &s);

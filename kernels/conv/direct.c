@@ -110,16 +110,17 @@ struct weft_direct_axis weft_direct_axis(const struct weft_conv_shape *s, int d,
 
 /* Cycles, about: of a tile besides its multiply-adds, of a tap in it, of one whose few channels are planes and so a
  * loop of their own, of an area besides its tiles, of a vector of a result that is turned, of one of x that is copied
- * to a band, or turned for it: into the second-level cache, or beyond (Zen 4: 20 to 90). */
-#define TILE_COST 40
-#define TAP_COST  5
-#define FEW_COST  20
-#define AREA_COST 250
-#define TURN_COST 42
-#define BAND_COST 2
-#define TURNED_COST 20
-#define FAR_COST  60
-#define FAR_FLOATS (128 << 10) /* of a band: half of a second-level cache of 1 MiB */
+ * to a band; or turned for a band that the second-level cache holds, or for a larger one (60, of 40 to 90 that rows of
+ * 4000 and more took on Zen 4). */
+#define TILE_COST       40
+#define TAP_COST        5
+#define FEW_COST        20
+#define AREA_COST       250
+#define RESULT_COST     42
+#define BAND_COST       2
+#define NEAR_TURN_COST  20
+#define FAR_TURN_COST   60
+#define NEAR_FLOATS     (128 << 10) /* of a band: half of a second-level cache of 1 MiB */
 
 /* What an image takes by areas. Tiles of one pixel wait for the weights and take as long as those of two. */
 static double area_costs(const struct weft_conv_shape *s, const struct weft_direct_axis axis[3], int64_t lanes)
@@ -138,7 +139,7 @@ static double area_costs(const struct weft_conv_shape *s, const struct weft_dire
         const double tiles = (double)weft_pieces(pixels, rows);
         const double work = larger(pixels, 2) * (double)(taps * s->c * vectors);
         const double turns = s->y_rows ? 0 : (double)(pixels / extent * weft_pieces(extent, lanes) * vectors);
-        sum += AREA_COST + tiles * (TILE_COST + tap_cost * (double)taps) + work + TURN_COST * turns;
+        sum += AREA_COST + tiles * (TILE_COST + tap_cost * (double)taps) + work + RESULT_COST * turns;
     }
     return sum * (double)all / (double)vectors;
 }
@@ -150,7 +151,7 @@ static double band_costs(const struct weft_conv *conv, const struct weft_conv_sh
     if (p.in_place)
         return 0;
     const int64_t rows = s->out[0] * weft_pieces(s->out[1], p.rows) * p.groups * p.group * s->kernel[0];
-    const double turned = p.band_size > FAR_FLOATS ? FAR_COST : TURNED_COST;
+    const double turned = p.band_size > NEAR_FLOATS ? FAR_TURN_COST : NEAR_TURN_COST;
     const int64_t vectors = rows * p.columns * weft_pieces(s->c, conv->gemm.kernel->lanes);
     return (is_turned(s) ? turned : BAND_COST) * (double)vectors;
 }

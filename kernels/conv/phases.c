@@ -7,9 +7,9 @@ enum {
     BAND_FLOATS = 16 << 10,  /* a small part of the second-level cache */
     LARGE_FLOATS = 64 << 10, /* where else each row of y has a band of its own, and each row of x is copied for every
                               * row of y that sees it: 64 to 3 channels of 256x256 took twice the time (Zen 4) */
-    NEAR_FLOATS = 7 << 10,  /* of what a row of y sees, which the first-level cache keeps from tap to tap */
-    COLUMNS = 64,           /* of a piece, at least, where a row is cut */
-    MOST_STEP = 4,          /* that vectors are dealt out by */
+    NEAR_FLOATS = 7 << 10,   /* of what a row of y sees, which the first-level cache keeps from tap to tap */
+    COLUMNS = 64,            /* of a piece, at least, where a row is cut */
+    MOST_STEP = 4,           /* that vectors are dealt out by */
 };
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }

@@ -12,18 +12,20 @@
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Inner pieces are of `width` results each, but for the last, or of `vectors` in all; of neither: all alike. `pieces`:
- * of a row, of which each is a unit. */
+/* Inner pieces are of `width` results each, but for the last, or of `vectors` in all; of neither: all alike. */
 struct sharing {
-    int64_t units, inner, width, vectors, pieces;
+    int64_t units, inner, width, vectors;
 };
 
+static enum weft_conv_form form_of(const struct weft_conv *conv) { return weft_conv_kernels[conv->form].form; }
+
+/* DIRECT: its rows of y are in so many pieces, of which each is a unit. */
 static struct sharing sharing_of(const struct weft_conv *conv, const struct weft_conv_shape *s, int64_t pieces)
 {
     const struct weft_gemm_kernel *const kernel = conv->gemm.kernel;
-    const enum weft_conv_form form = weft_conv_kernels[conv->form].form;
+    const enum weft_conv_form form = form_of(conv);
     const int64_t images = s->groups * s->n, slices = s->out[0] * s->out[1];
-    struct sharing by = {.pieces = pieces};
+    struct sharing by = {0};
     if (form == WEFT_CONV_COLUMNS) {
         by.units = weft_conv_blocks(s, kernel->columns), by.inner = weft_pieces(s->o, kernel->rows);
     } else if (form == WEFT_CONV_DIRECT) {
@@ -43,13 +45,15 @@ static struct sharing sharing_of(const struct weft_conv *conv, const struct weft
     return by;
 }
 
-/* Pieces of a row at most; and where there are too few rows for `parts`: or, with more weights than x, rows and panels
- * together. Parts that have other panels of one piece each turn or copy what it sees. */
 static int64_t most_pieces(const struct weft_conv_shape *s) { return weft_pieces(s->out[2], WEFT_DIRECT_PIECE); }
+/* As many pieces of a row as give each part some, where there are too few rows. Parts that have different panels of one
+ * piece each turn or copy what it sees, so panels count beside rows only where weights are more than x. */
 static int64_t pieces_for(const struct weft_conv *conv, const struct weft_conv_shape *s, int parts)
 {
-    const struct sharing whole = sharing_of(conv, s, 1);
+    if (form_of(conv) != WEFT_CONV_DIRECT)
+        return 1;
     const bool less_x = s->c * s->in[0] * s->in[1] * s->in[2] < s->o * s->k;
+    const struct sharing whole = sharing_of(conv, s, 1);
     const int64_t all = whole.units * (less_x ? whole.inner : 1);
     return all > 0 && all < parts ? smaller(weft_pieces(parts, all), most_pieces(s)) : 1;
 }
@@ -63,7 +67,8 @@ int64_t weft_conv_share_units(const struct weft_conv *conv, const struct weft_co
 struct weft_conv_share weft_conv_share(const struct weft_conv *conv, const struct weft_conv_shape *s, int parts,
                                        int turns)
 {
-    const struct sharing by = sharing_of(conv, s, pieces_for(conv, s, parts));
+    const int64_t pieces = pieces_for(conv, s, parts);
+    const struct sharing by = sharing_of(conv, s, pieces);
     const int64_t x = s->n * s->groups * s->c * s->in[0] * s->in[1] * s->in[2], w = s->o * s->k;
     if (by.units == 0 || by.inner == 0)
         return (struct weft_conv_share){.pieces = 1, .parts = parts};
@@ -71,8 +76,7 @@ struct weft_conv_share weft_conv_share(const struct weft_conv *conv, const struc
         .extent = {by.units, 1, by.inner}, .weight = {weft_pieces(x, by.units), 0, weft_pieces(w, by.inner)},
         .last = by.width ? (double)(s->o - (by.inner - 1) * by.width) / (double)by.width : 1,
         .items = by.vectors};
-    return (struct weft_conv_share){.boxes = weft_gemm_boxes(&space, parts, turns), .pieces = by.pieces,
-                                    .parts = parts};
+    return (struct weft_conv_share){.boxes = weft_gemm_boxes(&space, parts, turns), .pieces = pieces, .parts = parts};
 }
 
 struct weft_conv_share weft_conv_share_of(const struct weft_conv *conv, const struct weft_conv_shape *s, int parts)

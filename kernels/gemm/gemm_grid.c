@@ -20,8 +20,8 @@ static double length(const struct weft_gemm_space *space, int64_t units)
     return (double)units - (units == all ? 1 - space->last : 0);
 }
 
-/* The longest of so many pieces of an axis, in units, as weft_gemm_box cuts it. A run with another
- * number of parts than was prepared asks in each part: pieces are looked at one by one only where units differ. */
+/* The longest of so many pieces of an axis, in units, as weft_gemm_box cuts it. A run with another number of parts than
+ * was prepared asks in each part, so pieces are looked at one by one only where units differ. */
 static double longest(const struct weft_gemm_space *space, int d, int pieces)
 {
     const int64_t units = space->extent[d];
