@@ -296,17 +296,6 @@ static void rewrite(struct pruning *p)
 
 /* --- the walk ---------------------------------------------------------------------------------------------------- */
 
-/* How often the nodes of a graph mention each of its bodies. */
-static uint32_t *count_bodies(struct weft_graph *graph)
-{
-    uint32_t *count = weft_new(&graph->root->scratch, uint32_t, graph->bodies + 1);
-    weft_foreach_node(graph, n)
-        for (unsigned i = 0; i < graph->node[n.id].attrs; i++)
-            if (graph->node[n.id].attr[i].kind == WEFT_ATTR_GRAPH)
-                count[graph->node[n.id].attr[i].graph->index]++;
-    return count;
-}
-
 static bool prune(struct weft_graph *graph, weft_node n, const uint32_t *mentions)
 {
     struct weft_arena *scratch = &graph->root->scratch;
@@ -393,7 +382,7 @@ static bool drop_places(struct weft_graph *g, weft_node n)
 
 bool weft_pass_dead_results(struct weft_graph *graph, const struct weft_target *target)
 {
-    const uint32_t *mentions = count_bodies(graph);
+    const uint32_t *mentions = weft_count_holders(graph);
     bool changed = false;
     weft_foreach_node(graph, n) {
         if (weft_is_decided(graph, n))

@@ -203,6 +203,8 @@ weft_val weft_rebuild_reduction(struct weft_builder *b, weft_node node, weft_val
 weft_val weft_rebuild_elementwise(struct weft_builder *b, weft_node node, const weft_val *operand,
                                   const struct weft_type *shape);
 void weft_sort_nodes(struct weft_graph *graph, struct weft_arena *arena, weft_node *node, uint32_t count);
+/* By number of the body: how many nodes of the graph run it. In scratch memory. */
+uint32_t *weft_count_holders(struct weft_graph *graph);
 weft_val weft_build_size(struct weft_builder *b, const struct weft_type *type, weft_dim size);
 
 /* Families of rules that stand in files of their own. */

@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rebuild.c: what passes share that compute the same over other axes: a node once more with other operands, nodes in
- * the order in which they run, a size as numbers. The contracts: passes.h. */
+ * the order in which they run, a size as numbers; and how many nodes run a body. The contracts: passes.h. */
 #include "passes/passes.h"
 
 #include <stdlib.h>
+
+uint32_t *weft_count_holders(struct weft_graph *graph)
+{
+    uint32_t *count = weft_new(&graph->root->scratch, uint32_t, graph->bodies + 1);
+    weft_foreach_node(graph, n)
+        for (unsigned i = 0; i < graph->node[n.id].attrs; i++)
+            if (graph->node[n.id].attr[i].kind == WEFT_ATTR_GRAPH)
+                count[graph->node[n.id].attr[i].graph->index]++;
+    return count;
+}
 
 weft_val weft_rebuild_reduction(struct weft_builder *b, weft_node n, weft_val x, unsigned axes, const int64_t *axis)
 {

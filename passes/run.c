@@ -38,6 +38,8 @@ static const struct step {
 } pipeline[] = {
     /* Exported models compute shapes with dozens of nodes: they go first, so that nobody else spends time on them. */
     {PASS_fold_shape, 1, WEFT_PHASE_OPEN},
+    /* Before whoever looks at constants; outer bodies hand them on to inner ones in the next round. */
+    {PASS_sink_const, 1, WEFT_PHASE_OPEN},
     /* Before whoever matches patterns: constants stand right, broadcasts carry no extents of 1, casts are merged. */
     {PASS_canonicalize, 1, WEFT_PHASE_OPEN},
     /* After canonicalize, which merges casts that types alone decide. Before fold_const: a comparison that is decided
@@ -66,6 +68,8 @@ static const struct step {
     {PASS_lower_recurrent, 0, WEFT_PHASE_OPEN},
     /* Composites before cse and the second loop, because their parts are shared and simplified like all else. */
     {PASS_decompose, 0, WEFT_PHASE_OPEN},
+    /* Once more: lower_recurrent makes bodies, and weights of one direction are constants once they are computed. */
+    {PASS_sink_const, 2, WEFT_PHASE_SIMPLIFY},
     {PASS_canonicalize, 2, WEFT_PHASE_SIMPLIFY},
     {PASS_fold_range, 2, WEFT_PHASE_SIMPLIFY},
     {PASS_cancel_transpose, 2, WEFT_PHASE_SIMPLIFY},

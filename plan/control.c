@@ -35,6 +35,18 @@ static struct weft_layout element_of(const struct weft_plan *plan, weft_val v)
     return layout;
 }
 
+static struct weft_trip *open_trip(const struct weft_plan *body, const struct weft_graph *outer, weft_node loop,
+                                   const struct weft_control *control)
+{
+    const struct weft_attr *const length = weft_attr_find(outer, loop, WEFT_ATTR_length);
+    struct weft_trip *const trip = weft_new(body->graph->arena, struct weft_trip, 1);
+    *trip = (struct weft_trip){.carried = control->carried,
+                               .collects = length && body->graph->returns > control->carried};
+    if (trip->collects)
+        trip->length = length->integer;
+    return trip;
+}
+
 /* A loop hands its number and the operands behind the first to the body; an if the operands behind the first. */
 static void plan_body(struct weft_plan *plan, weft_node node, struct weft_control *control, struct weft_graph *graph)
 {
@@ -58,6 +70,10 @@ static void plan_body(struct weft_plan *plan, weft_node node, struct weft_contro
                                            : layout_of(plan, weft_operand(outer, node, i));
     body->param_layout = param;
     body->return_layout = result;
+    if (control->loop)
+        body->trip = open_trip(body, outer, node, control);
+    if (body->trip)
+        weft_trip_find_twins(body);
     weft_plan_fill(body, false);
     plan->fallbacks += body->fallbacks;
     plan->relayouts += body->relayouts;

@@ -16,6 +16,7 @@ static void place_text(const struct weft_plan *plan, const struct weft_frame *fr
     case WEFT_IN_RETURN:
         snprintf(text, bytes, "%s%u+%lld", plan->return_layout ? "result" : "out", storage->index, inside);
         break;
+    case WEFT_IN_ROW:
     case WEFT_IN_PARAM: snprintf(text, bytes, "in%u+%lld", storage->index, inside); break;
     case WEFT_IN_ARENA:
         snprintf(text, bytes, "arena+%lld",

@@ -29,7 +29,8 @@ static size_t lay_out(const struct weft_plan *plan, struct weft_frame *frame, ch
     PART(share, (size_t)plan->steps * (size_t)plan->workers);
     PART(descriptors, plan->descriptor_bytes);
     PART(control, plan->controls);
-    PART(base, plan->storages);
+    PART(base[0], plan->storages);
+    PART(base[1], plan->storages);
 #undef PART
     return at;
 }
@@ -222,7 +223,7 @@ struct weft_frame *weft_frame_new(const struct weft_plan *plan, const int64_t *s
         frame->live = live;
     for (uint32_t i = 1; i < plan->storages; i++)
         if (plan->storage[i].kind == WEFT_IN_CONSTANT)
-            frame->base[i] = (void *)(uintptr_t)plan->storage[i].data;
+            frame->base[0][i] = frame->base[1][i] = (void *)(uintptr_t)plan->storage[i].data;
     size_values(plan, frame, number_to_reserve(plan->graph->dims));
     frame->most_parts = 1;
     /* Runs with sizes that are new wait for it. */

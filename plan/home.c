@@ -123,6 +123,12 @@ static bool is_strided(void *user, weft_node n)
     return weft_step_has(kernel, WEFT_STEP_STRIDED);
 }
 
+static bool is_row(void *user, weft_val v)
+{
+    const struct weft_plan *plan = user;
+    return plan->storage[plan->home[v.id].storage].kind == WEFT_IN_ROW;
+}
+
 static const struct weft_form *form_of(void *user, weft_node first)
 {
     return weft_alias_form(weft_plan_choice(user, first));
@@ -174,6 +180,7 @@ void weft_home_results(struct weft_plan *plan, bool alone)
     const struct weft_alias_query query = {
         .graph = plan->graph, .units = &plan->units, .param_layout = plan->param_layout,
         .return_layout = plan->return_layout, .strided = is_strided, .form = form_of, .hosts = may_host,
+        .elsewhere = is_row,
         .exact = plan->read_by_callers ? is_exact : NULL, .user = plan};
     (alone ? weft_find_returns : weft_find_aliases)(&query, &plan->alias);
     weft_arena_close(&g->root->scratch);
@@ -348,6 +355,8 @@ void weft_home_block(struct weft_plan *plan, weft_val v)
         .align = layout.align > 64 ? layout.align : 0});
     weft_home_set(plan, v, storage, &layout);
 }
+
+uint32_t weft_home_row(struct weft_plan *plan, struct weft_storage storage) { return add_storage(plan, storage); }
 
 uint32_t weft_home_room(struct weft_plan *plan, uint32_t control)
 {

@@ -178,7 +178,7 @@ static int describe(const struct weft_plan *plan, weft_val v, struct weft_plan_v
 {
     static const int32_t memory[] = {[WEFT_IN_NONE] = WEFT_MEMORY_NONE, [WEFT_IN_PARAM] = WEFT_MEMORY_INPUT,
                                      [WEFT_IN_RETURN] = WEFT_MEMORY_OUTPUT, [WEFT_IN_CONSTANT] = WEFT_MEMORY_CONSTANT,
-                                     [WEFT_IN_ARENA] = WEFT_MEMORY_ARENA};
+                                     [WEFT_IN_ARENA] = WEFT_MEMORY_ARENA, [WEFT_IN_ROW] = WEFT_MEMORY_INPUT};
     const struct weft_home *home = &plan->home[v.id];
     const struct weft_storage *storage = &plan->storage[home->storage];
     const struct weft_type *type = weft_type_of(plan->graph, v);

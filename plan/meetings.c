@@ -26,7 +26,7 @@ struct places {
 
 static bool is_callers(const struct weft_storage *storage)
 {
-    return storage->kind == WEFT_IN_PARAM || storage->kind == WEFT_IN_RETURN;
+    return storage->kind == WEFT_IN_PARAM || storage->kind == WEFT_IN_RETURN || storage->kind == WEFT_IN_ROW;
 }
 
 /* Might one write change what is in the other? */

@@ -37,7 +37,7 @@ static int32_t memory_of(const struct weft_storage *storage)
 {
     static const int32_t memory[] = {[WEFT_IN_NONE] = WEFT_MEMORY_NONE, [WEFT_IN_PARAM] = WEFT_MEMORY_INPUT,
                                      [WEFT_IN_RETURN] = WEFT_MEMORY_OUTPUT, [WEFT_IN_CONSTANT] = WEFT_MEMORY_CONSTANT,
-                                     [WEFT_IN_ARENA] = WEFT_MEMORY_ARENA};
+                                     [WEFT_IN_ARENA] = WEFT_MEMORY_ARENA, [WEFT_IN_ROW] = WEFT_MEMORY_INPUT};
     return memory[storage->kind];
 }
 

@@ -77,6 +77,8 @@ static void plan_unit(struct weft_plan *plan, const struct weft_unit *unit, bool
     }
     const struct weft_node_info *info = &g->node[n.id];
     const weft_val first = weft_result(g, n, 0);
+    if (plan->trip && plan->trip->in_place[n.id])
+        return;
     const struct weft_type *type = weft_type_of(g, first);
     const bool one_element = info->constant && info->constant->kind == WEFT_CONST_SPLAT;
     if (info->constant && (weft_type_is_constant(type) || (one_element && weft_dtype_bits(type->dtype) >= 8))) {
@@ -127,7 +129,7 @@ static void plan_returns(struct weft_plan *plan)
 {
     const struct weft_graph *g = plan->graph;
     for (uint32_t i = 0; i < g->returns; i++)
-        if (plan->home[g->ret[i].value.id].storage != plan->return_storage[i]) {
+        if (plan->home[g->ret[i].value.id].storage != plan->return_storage[i] && !weft_trip_is_written(plan, i)) {
             struct weft_step copy = copy_of(g, g->ret[i].value);
             copy.to = plan->return_storage[i];
             copy.bound = plan->shared[i] ? i + 1 : 0;
@@ -165,6 +167,8 @@ void weft_plan_fill(struct weft_plan *plan, bool reference)
     plan->pack = weft_grow(g->arena, NULL, &plan->pack_capacity, 16, sizeof *plan->pack);
     plan->label = weft_value_labels(g, g->arena);
     weft_home_params(plan);
+    if (!reference)
+        weft_trip_find_rows(plan);
     weft_home_results(plan, reference || weft_environment_names("WEFT_SKIP", "mark_aliases", /* all= */ false));
     for (uint32_t i = 1; i < plan->units.count; i++)
         plan_unit(plan, &plan->units.unit[i], reference);

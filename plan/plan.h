@@ -24,14 +24,19 @@ struct weft_tiers; /* plan/tiers.h */
 
 /* --- plan.c ------------------------------------------------------------------------------------------------------- */
 
-enum weft_storage_kind { WEFT_IN_NONE, WEFT_IN_PARAM, WEFT_IN_RETURN, WEFT_IN_CONSTANT, WEFT_IN_ARENA };
+/* ROW: what a trip of a loop reads of a parameter of its body (trip.c). */
+enum weft_storage_kind {
+    WEFT_IN_NONE, WEFT_IN_PARAM, WEFT_IN_RETURN, WEFT_IN_CONSTANT, WEFT_IN_ARENA, WEFT_IN_ROW,
+};
 struct weft_storage {
     uint8_t kind;
     uint8_t dtype;
-    uint32_t index;         /* of the parameter, return slot or constant */
+    uint32_t index;         /* of the parameter (of a row: that it is one of), return slot or constant */
     weft_val value;         /* whose type and layout say its size */
     int32_t first, last;    /* steps between which it must live (arena) */
     bool splat;             /* a constant of one element for all indices */
+    uint8_t axis;           /* of rows: along which trips go, */
+    bool from_end;          /* from its last row to the first */
     const void *data;       /* of constants; NULL where nothing reads them as they are */
     uint32_t pack;          /* of constants: the memory of the plan that `data` is, or 0 */
     uint32_t load;          /* of constants: the step that made it when the plan was made, or 0 */
@@ -81,6 +86,15 @@ struct weft_control {
     struct weft_plan *body[2];
     uint32_t room;          /* storage: second places of what is carried, then the arena of the body that runs */
     uint32_t step;          /* that runs it */
+};
+
+/* Of the body of a loop: what its trips do in place (trip.c). */
+struct weft_trip {
+    uint32_t carried;
+    bool collects;          /* so that there are at most */
+    weft_dim length;        /* trips */
+    bool *in_place;         /* by node id: it needs no step, since a row is read where it lies */
+    uint32_t *twin;         /* by return slot: where it lies; of a carried value perhaps the slot of a collected one */
 };
 
 struct weft_plan {
@@ -147,6 +161,7 @@ struct weft_plan {
     struct weft_control *control; /* [1, controls) */
     uint32_t controls, control_capacity;
     const struct weft_layout *param_layout, *return_layout; /* of a body: as the outer values lie; NULL at the top */
+    struct weft_trip *trip; /* of the body of a loop; NULL: of others */
     int32_t inner_steps;    /* of all bodies */
 };
 
@@ -185,6 +200,16 @@ void weft_plan_drop(const struct weft_plan *plan);
 uint32_t weft_plan_add_control(struct weft_plan *plan, weft_node node);
 /* Gives back what the bodies hold outside of the graph's arena. */
 void weft_plan_drop_controls(struct weft_plan *plan);
+
+/* --- trip.c ------------------------------------------------------------------------------------------------------- */
+
+/* Gives the rows that are read in place their homes, and remembers which nodes need no step; of bodies of loops. When
+ * parameters have homes and nothing else has. */
+void weft_trip_find_rows(struct weft_plan *plan);
+/* Decides which carried values are read where they are collected. */
+void weft_trip_find_twins(struct weft_plan *plan);
+/* Is what is returned in slot i written already, as an earlier slot's? */
+bool weft_trip_is_written(const struct weft_plan *plan, uint32_t i);
 
 /* --- shared.c ----------------------------------------------------------------------------------------------------- */
 
@@ -230,6 +255,8 @@ bool weft_home_view(struct weft_plan *plan, weft_node n, weft_val v);
 bool weft_home_is_fixed(const struct weft_plan *plan, weft_val v);
 void weft_home_set(struct weft_plan *plan, weft_val v, uint32_t storage, const struct weft_layout *layout);
 void weft_home_block(struct weft_plan *plan, weft_val v);
+/* A storage for the rows of a parameter. */
+uint32_t weft_home_row(struct weft_plan *plan, struct weft_storage storage);
 /* A storage in the arena for the bodies of a control. */
 uint32_t weft_home_room(struct weft_plan *plan, uint32_t control);
 
@@ -350,14 +377,20 @@ struct weft_frame_step {
     uint8_t behind;             /* enum weft_behind: do all workers meet behind it? ASK: weft_frame_meets knows */
     bool shares;                /* its parts have memory in common */
 };
+/* A trip of a loop: worker 0 writes it while others are still in the one before; even trips have one, odd ones the
+ * other. Where the trip's values are: the same of weft_frame.base. */
+struct weft_frame_trip {
+    int64_t number;
+    bool happens;
+};
 /* A control while it runs. Worker 0 writes, the others read behind a barrier. */
 struct weft_frame_control {
     struct weft_frame *body[2];
     int64_t arena;              /* bytes from the room to the arena of the body */
-    int64_t trip, trips;
+    int64_t trips;              /* at most */
+    struct weft_frame_trip trip[2];
     uint32_t chosen;            /* which body */
     bool result_first;          /* trip 0 writes to the results themselves, and not to the second places */
-    bool goes_on;
 };
 /* How long runs take, for runtime/pace.c. All zero: nothing is known. */
 struct weft_pace {
@@ -386,7 +419,7 @@ struct weft_frame {
     weft_val too_large;         /* a value whose bytes no memory has, or none; then the frame is not fit to run */
     size_t shared_bytes;        /* for all workers together */
     struct weft_frame_control *control;
-    void **base;                /* of a body: by storage */
+    void **base[2];             /* of a body: by storage; of a loop's in even trips, and in odd ones */
 };
 /* The most bytes of the arena that are alive at one step: what arena_bytes cannot be less than. */
 int64_t weft_frame_live_bytes(const struct weft_plan *plan, struct weft_frame *frame, struct weft_arena *arena);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* control_run.c: running bodies, on the same workers and in the same parallel region as the steps around them.
  *
- * Where a step of a body is cut into parts, all workers walk through the body, and meet before and after each trip, so
- * that worker 0 can decide whether there is another and turn the places of what is carried. A body without such a step
- * is walked by worker 0 alone, without meeting anybody. Nothing is allocated, nothing carried is copied from trip to
- * trip. */
+ * Where a step of a body is cut into parts, all workers walk through the body, and meet behind each trip. Worker 0
+ * decides whether there is another, and where it finds and leaves its values: ahead, at the beginning of the trip
+ * before, while others may be on their way already, since even and odd trips have addresses of their own; where a
+ * condition decides, behind that trip, and then all meet again. A body without such a step is walked by worker 0 alone,
+ * without meeting anybody. Nothing is allocated, nothing carried is copied from trip to trip. */
 #include "runtime/runtime.h"
 
 /* A step with bodies while it runs, as worker 0 sees it. */
@@ -24,10 +25,11 @@ static struct control_run look_at(const struct weft_scope *scope, uint32_t numbe
                                 .sized = &scope->frame->control[step->control], .room = scope->base[control->room]};
 }
 
-static struct weft_scope body_of(const struct control_run *run)
+/* The body in even trips (0) or odd ones (1); of an `if`: 0. */
+static struct weft_scope body_of(const struct control_run *run, unsigned odd)
 {
     const uint32_t k = run->sized->chosen;
-    return (struct weft_scope){run->control->body[k], run->sized->body[k], run->sized->body[k]->base};
+    return (struct weft_scope){run->control->body[k], run->sized->body[k], run->sized->body[k]->base[odd]};
 }
 
 static struct weft_tensor outer_tensor(const struct control_run *run, weft_val v)
@@ -87,7 +89,7 @@ static void open_if(const struct control_run *run)
 {
     const struct weft_tensor condition = operand(run, 0);
     run->sized->chosen = *(const uint8_t *)condition.data ? 0 : 1;
-    const struct weft_scope body = body_of(run);
+    const struct weft_scope body = body_of(run, 0);
     place_blocks(run, &body);
     for (uint32_t i = 0; i < body.plan->graph->params; i++)
         *param(&body, i) = operand(run, i + 1).data;
@@ -97,18 +99,45 @@ static void open_if(const struct control_run *run)
 
 /* --- loop --------------------------------------------------------------------------------------------------------- */
 
-static void aim(const struct control_run *run, const struct weft_scope *body)
+static char *element_of(const struct weft_tensor *whole, int axis, int64_t index)
 {
-    for (uint32_t i = run->control->carried; i < body->plan->graph->returns; i++) {
+    return (char *)whole->data + index * whole->stride[axis] * (int64_t)(weft_dtype_bits(whole->dtype) / 8);
+}
+
+/* As `gather` has it: from the end, and the nearest one. */
+static int64_t nearest(int64_t index, int64_t extent)
+{
+    index = index < 0 ? index + extent : index;
+    return index < 0 ? 0 : index < extent ? index : extent - 1;
+}
+
+/* What the trip collects, and what it reads by its number. */
+static void aim(const struct control_run *run, const struct weft_scope *body, int64_t trip)
+{
+    const struct weft_plan *const plan = body->plan;
+    for (uint32_t i = run->control->carried; i < plan->graph->returns; i++) {
         const struct weft_tensor whole = result(run, i);
-        *returned(body, i) = (char *)whole.data + run->sized->trip * whole.stride[0] *
-                                                      (int64_t)(weft_dtype_bits(whole.dtype) / 8);
+        *returned(body, i) = element_of(&whole, 0, trip);
+    }
+    for (uint32_t i = 0; i < run->control->carried; i++)
+        if (plan->trip->twin[i] != i)
+            *returned(body, i) = *returned(body, plan->trip->twin[i]);
+    for (uint32_t i = 1; i < plan->storages; i++) {
+        const struct weft_storage *const row = &plan->storage[i];
+        if (row->kind != WEFT_IN_ROW)
+            continue;
+        const struct weft_tensor *const whole = &body->frame->tensor[row->value.id];
+        const int64_t rows = whole->extent[row->axis];
+        struct weft_tensor from = *whole;
+        from.data = *param(body, row->index);
+        body->base[i] = element_of(&from, row->axis, nearest(row->from_end ? rows - 1 - trip : trip, rows));
     }
 }
 
-static bool goes_on(const struct control_run *run, const struct weft_scope *body, const struct weft_run *all)
+static bool happens(const struct control_run *run, const struct weft_scope *body, int64_t trip,
+                    const struct weft_run *all)
 {
-    return run->sized->trip < run->sized->trips && !weft_run_stopped(all) &&
+    return trip < run->sized->trips && !weft_run_stopped(all) &&
            (!run->control->condition || *(const uint8_t *)*param(body, 1));
 }
 
@@ -116,16 +145,17 @@ static bool goes_on(const struct control_run *run, const struct weft_scope *body
  * known unless there is a condition; then the last trip writes the results in place. */
 static void open_loop(const struct control_run *run, const struct weft_run *all)
 {
-    const struct weft_scope body = body_of(run);
+    const struct weft_scope body = body_of(run, 0), second = body_of(run, 1);
     struct weft_frame_control *sized = run->sized;
     const uint32_t carried = run->control->carried, returns = body.plan->graph->returns;
     place_blocks(run, &body);
-    sized->trip = 0;
+    place_blocks(run, &second);
     sized->trips = *(const int64_t *)operand(run, 0).data;
     if (returns > carried && sized->trips > result(run, carried).extent[0])
         sized->trips = result(run, carried).extent[0];
     sized->result_first = run->control->condition || sized->trips % 2 != 0;
-    *param(&body, 0) = &sized->trip;
+    *param(&body, 0) = &sized->trip[0].number;
+    *param(&second, 0) = &sized->trip[1].number;
     for (uint32_t i = 1; i < body.plan->graph->params; i++) {
         struct weft_tensor given = operand(run, i);
         if (i <= carried) {
@@ -135,24 +165,28 @@ static void open_loop(const struct control_run *run, const struct weft_run *all)
                 given = odd;
             }
             *returned(&body, i - 1) = even.data;
+        } else {
+            *param(&second, i) = given.data;
         }
         *param(&body, i) = given.data;
     }
-    aim(run, &body);
-    sized->goes_on = goes_on(run, &body, all);
+    sized->trip[0] = (struct weft_frame_trip){.number = 0, .happens = happens(run, &body, 0, all)};
+    if (sized->trip[0].happens)
+        aim(run, &body, 0);
 }
 
-static void turn(const struct control_run *run, const struct weft_run *all)
+/* Trip number `next`: what it carries on is where the one before leaves it. */
+static void open_trip(const struct control_run *run, int64_t next, const struct weft_run *all)
 {
-    const struct weft_scope body = body_of(run);
-    const bool odd = ++run->sized->trip % 2 != 0;
+    const struct weft_scope before = body_of(run, (next - 1) & 1), body = body_of(run, next & 1);
+    struct weft_frame_trip *const trip = &run->sized->trip[next & 1];
     for (uint32_t i = 0; i < run->control->carried; i++) {
-        *param(&body, i + 1) = *returned(&body, i);
-        *returned(&body, i) = place_of(run, i, odd).data;
+        *param(&body, i + 1) = *returned(&before, i);
+        *returned(&body, i) = place_of(run, i, next & 1).data;
     }
-    if (run->sized->trip < run->sized->trips)
-        aim(run, &body);
-    run->sized->goes_on = goes_on(run, &body, all);
+    *trip = (struct weft_frame_trip){.number = next, .happens = happens(run, &body, next, all)};
+    if (trip->happens)
+        aim(run, &body, next);
 }
 
 static void clear_element(const struct weft_tensor *whole, int64_t index)
@@ -163,20 +197,20 @@ static void clear_element(const struct weft_tensor *whole, int64_t index)
 }
 
 /* What is carried stands where the last trip wrote it, or where it was given; trips that did not happen collect 0. */
-static void close_loop(const struct control_run *run)
+static void close_loop(const struct control_run *run, int64_t trips)
 {
-    const struct weft_scope body = body_of(run);
+    const struct weft_scope body = body_of(run, trips & 1);
     for (uint32_t i = 0; i < run->control->carried; i++) {
         const struct weft_tensor to = result(run, i);
-        struct weft_tensor from = run->sized->trip == 0 ? operand(run, i + 1) : to;
-        if (run->sized->trip > 0)
+        struct weft_tensor from = trips == 0 ? operand(run, i + 1) : to;
+        if (trips > 0)
             from.data = *param(&body, i + 1);
         if (from.data != to.data)
             weft_tensor_copy(&to, 0, &from, 0);
     }
     for (uint32_t i = run->control->carried; i < body.plan->graph->returns; i++) {
         const struct weft_tensor whole = result(run, i);
-        for (int64_t trip = run->sized->trip; trip < whole.extent[0]; trip++)
+        for (int64_t trip = trips; trip < whole.extent[0]; trip++)
             clear_element(&whole, trip);
     }
 }
@@ -185,19 +219,24 @@ static void close_loop(const struct control_run *run)
 
 static void run_loop(const struct weft_walker *walker, const struct control_run *run)
 {
+    int64_t trip = 0;
     if (walker->worker == 0)
         open_loop(run, walker->run);
     weft_walker_meet(walker);
-    while (run->sized->goes_on) {
-        const struct weft_scope body = body_of(run);
+    for (; run->sized->trip[trip & 1].happens; trip++) {
+        const struct weft_scope body = body_of(run, trip & 1);
+        const bool known = !run->control->condition;
+        if (known && walker->worker == 0)
+            open_trip(run, trip + 1, walker->run);
         weft_walk_steps(walker, &body);
         weft_walker_meet(walker);
-        if (walker->worker == 0)
-            turn(run, walker->run);
-        weft_walker_meet(walker);
+        if (!known && walker->worker == 0)
+            open_trip(run, trip + 1, walker->run);
+        if (!known)
+            weft_walker_meet(walker);
     }
     if (walker->worker == 0 && !weft_run_stopped(walker->run))
-        close_loop(run);
+        close_loop(run, trip);
 }
 
 void weft_run_control(const struct weft_walker *walker, const struct weft_scope *scope, uint32_t step)
@@ -217,6 +256,6 @@ void weft_run_control(const struct weft_walker *walker, const struct weft_scope 
     if (walks.worker == 0)
         open_if(&run);
     weft_walker_meet(&walks);
-    const struct weft_scope body = body_of(&run);
+    const struct weft_scope body = body_of(&run, 0);
     weft_walk_steps(&walks, &body);
 }

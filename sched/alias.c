@@ -250,6 +250,8 @@ static const char *try_to_grant(struct weft_aliasing *a, const struct wish *wish
     const char *reason = weft_alias_root(g, &root, &layout);
     if (!reason && !weft_alias_sees_root(a->units, wish->operand, root, over ? a->units->of[wish->over.id] : 0))
         reason = "it is a view that a group makes";
+    if (!reason && a->query->elsewhere && a->query->elsewhere(a->query->user, root))
+        reason = "it is read where it lies in another value";
     if (!reason && a->query->keep_kernels &&
         (weft_alias_has_kernel(g, weft_def(g, root)) || (over && weft_alias_has_kernel(g, wish->over))))
         reason = "a kernel of the caller's writes it";

@@ -96,6 +96,8 @@ struct weft_alias_query {
     const struct weft_form *(*form)(void *user, weft_node first);
     /* May operand i be where its place in the result is, as far as the node's kernel goes? NULL: yes. */
     bool (*hosts)(void *user, weft_node node, uint32_t operand);
+    /* Does the value live in memory that belongs to others? NULL: none but parameters. */
+    bool (*elsewhere)(void *user, weft_val value);
     /* Is a value of the node written or read by who takes its layout exactly, at any sizes? NULL: none is. */
     bool (*exact)(void *user, weft_node node);
     void *user;

@@ -4,9 +4,28 @@
 
 #include <stdio.h>
 
-/* A body with parameters of these types, and nodes; nothing is returned yet. NULL: too deep. */
+/* Of what the trip of a loop is handed, the row of its number, from one end or the other. */
+static void draw_row(struct weft_maker *body, weft_val from)
+{
+    const struct weft_type type = *weft_drawn_type(body, from), scalar = {.dtype = WEFT_I64};
+    if (type.rank == 0 || weft_dtype_bits(type.dtype) < 8 || weft_draw(body, 3) == 0)
+        return;
+    const unsigned axis = weft_draw(body, type.rank);
+    const weft_dim last = weft_dim_sub(body->graph->dims, type.extent[axis], weft_dim_of(1));
+    const struct weft_attr along = weft_attr_of_int(WEFT_ATTR_axis, axis);
+    const struct weft_attr value = weft_attr_of_dims(WEFT_ATTR_value, 1, &last);
+    weft_val index = body->graph->param[0];
+    if (weft_draw(body, 2)) {
+        const weft_val end = weft_draw_made(body, weft_emit(body, WEFT_OP_extents, 0, NULL, 1, &value, &scalar));
+        index = weft_draw_made(body, weft_emit(body, WEFT_OP_sub, 2, (const weft_val[]){end, index}, 0, NULL, NULL));
+    }
+    weft_emit(body, WEFT_OP_gather, 2, (const weft_val[]){from, index}, 1, &along, NULL);
+}
+
+/* A body with parameters of these types, and nodes; those from number `first_row` on may be read by rows. Nothing is
+ * returned yet. NULL: too deep. */
 static bool open_body(struct weft_maker *m, struct weft_maker *ret, unsigned params, const struct weft_type *type,
-                      unsigned nodes)
+                      unsigned first_row, unsigned nodes)
 {
     char name[32];
     snprintf(name, sizeof name, "body%u", m->graph->bodies);
@@ -19,6 +38,8 @@ static bool open_body(struct weft_maker *m, struct weft_maker *ret, unsigned par
         ret->dim[i] = m->dim[i];
     for (unsigned i = 0; i < params; i++)
         weft_keep_value(ret, weft_add_param(ret->graph, NULL, &type[i]));
+    for (unsigned i = first_row; i < params; i++)
+        draw_row(ret, ret->graph->param[i]);
     if (params > 0)
         weft_draw_nodes(ret, nodes);
     return true;
@@ -63,7 +84,7 @@ static bool draw_if(struct weft_maker *m, int op)
         type[i] = *weft_drawn_type(m, operand[1 + i]);
     }
     struct weft_maker yes, no;
-    if (!open_body(m, &yes, handed, type, 1 + weft_draw(m, 4)))
+    if (!open_body(m, &yes, handed, type, handed, 1 + weft_draw(m, 4)))
         return false;
     struct weft_type returned[2];
     for (unsigned i = 0; i < results; i++) {
@@ -71,7 +92,7 @@ static bool draw_if(struct weft_maker *m, int op)
         returned[i] = *weft_drawn_type(&yes, v);
         weft_add_return(yes.graph, v, WEFT_NO_VALUE);
     }
-    if (!open_body(m, &no, handed, type, weft_draw(m, 4)))
+    if (!open_body(m, &no, handed, type, handed, weft_draw(m, 4)))
         return false;
     for (unsigned i = 0; i < results; i++)
         weft_add_return(no.graph, weft_obtain(&no, &returned[i]), WEFT_NO_VALUE);
@@ -105,7 +126,7 @@ static bool draw_loop(struct weft_maker *m, int op)
         type[1 + i] = *weft_drawn_type(m, operand[1 + i]);
     }
     struct weft_maker body;
-    if (!open_body(m, &body, 1 + handed, type, 1 + weft_draw(m, 4)))
+    if (!open_body(m, &body, 1 + handed, type, 1 + carried, 1 + weft_draw(m, 4)))
         return false;
     for (unsigned i = 0; i < carried; i++)
         weft_add_return(body.graph, weft_obtain(&body, &type[1 + i]), WEFT_NO_VALUE);
@@ -115,8 +136,9 @@ static bool draw_loop(struct weft_maker *m, int op)
     if (condition)
         attr[attrs++] = weft_attr_of_int(WEFT_ATTR_while, 1);
     if (weft_draw(m, 2)) {
-        weft_add_return(body.graph, body.value[(unsigned)body.values - 1 - weft_draw(m, (unsigned)body.values)],
-                        WEFT_NO_VALUE);
+        const weft_val last = body.graph->ret[carried - 1].value, /* often what is carried is collected, too */
+                       any = body.value[(unsigned)body.values - 1 - weft_draw(m, (unsigned)body.values)];
+        weft_add_return(body.graph, weft_draw(m, 2) ? last : any, WEFT_NO_VALUE);
         attr[attrs++] = (struct weft_attr){.key = WEFT_ATTR_length, .kind = WEFT_ATTR_INT, .count = 1,
                                            .integer = weft_draw_dim(m)};
     }

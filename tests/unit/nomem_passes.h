@@ -43,6 +43,13 @@ static const char passes_text[] =
     "  %la: f32[5,2], %lb: f32[5,2], %lk: f32[5,2], %le: f32[3,5,2] = "
     "loop %n, %mm, %m, %mm, %m body=@trip carried=3 length=3\n"
     "  %r1: f32[5,2] = sub %lb, %lk\n"
+    /* sink_const */
+    "  graph @sunk(%i: i64[], %a: f32[5,2], %k: f32[5,2]) {\n"
+    "    %b: f32[5,2] = mul %a, %k\n"
+    "    return %b\n"
+    "  }\n"
+    "  %sk: f32[5,2] = const value=2\n"
+    "  %r27: f32[5,2] = loop %n, %m, %sk body=@sunk carried=1\n"
     "  graph @then(%a: f32[5,2], %b: f32[5,2]) {\n"
     "    %r: f32[5,2] = exp %a\n"
     "    %s: f32[5,2] = neg %b\n"
@@ -188,9 +195,9 @@ static const char passes_more[] =
     "  %o5: i64[2] = abs %o4\n"
     "  %r16: i64[2] = neg %o5\n"
     "  return %r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9, %gh, %r10, %r11, %r12, %r13, %r14, %r15, %r16, "
-    "%r17, %r18, %r19, %r20, %r21, %r22, %r23, %r24, %r25, %r26\n"
+    "%r17, %r18, %r19, %r20, %r21, %r22, %r23, %r24, %r25, %r26, %r27\n"
     "}\n";
-enum { PASSES_INPUTS = 7, PASSES_RESULTS = 28 };
+enum { PASSES_INPUTS = 7, PASSES_RESULTS = 29 };
 
 static inline bool crossing_layout(void *user, size_t i, size_t operands, int rank, int *ret_order) { return false; }
 

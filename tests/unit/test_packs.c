@@ -374,13 +374,13 @@ static const struct {
     {"(%x: f32[2,8,16,16], %w: f32[32,8,3,3]) {\n  %y: f32[2,32,14,14] = conv %x, %w", false, false},
     {"(%x: f32[2,4,64,32]) {\n  %w: f32[2,4,32,48] = const random=1\n  %y: f32[2,4,64,48] = matmul %x, %w", false,
      false},
-    /* a body's own constant is one, and what it is handed is a parameter of it */
+    /* a body's own constant is one; what it is handed is a parameter of it, unless a pass makes it one of its own */
     {"(%n: i64[], %x: f32[64,32]) {\n  graph @body(%i: i64[], %a: f32[64,32]) {\n"
      "    %w: f32[32,32] = const random=1\n    %b: f32[64,32] = matmul %a, %w\n    return %b\n  }\n"
      "  %y: f32[64,32] = loop %n, %x body=@body", true, true},
     {"(%n: i64[], %x: f32[64,32]) {\n  graph @body(%i: i64[], %a: f32[64,32], %w: f32[32,32]) {\n"
      "    %b: f32[64,32] = matmul %a, %w\n    return %b\n  }\n  %w: f32[32,32] = const random=1\n"
-     "  %y: f32[64,32] = loop %n, %x, %w body=@body carried=1", false, false},
+     "  %y: f32[64,32] = loop %n, %x, %w body=@body carried=1", true, false},
 };
 
 /* The number of steps with a pack, those of bodies included. */
