@@ -21,10 +21,11 @@ import sys
 import time
 from pathlib import Path
 
+import cores
 import pairs
 import unseen
 
-TURN_S, REST_S = 0.05, 0.015
+TURN_S, REST_S, MOST_TRIES = 0.05, 0.015, 4
 
 
 def prepare(name, folder, threads):
@@ -58,23 +59,33 @@ def work(name, folder, threads):
 
 def measure(names, folder, options, script=__file__, first=0):
     """Seconds a run, by name, one for each turn; what `script --work` gives. Turns take TURN_S of the fastest one from
-    the first-th name on."""
+    the first-th name on. Pairs during which two CPUs were one core are measured again, at most MOST_TRIES times as many
+    as are asked for (cores.py)."""
+    are_apart = cores.watch() if options.threads > 1 else lambda: True
     environment = dict(os.environ, OMP_NUM_THREADS=str(options.threads))
     workers = [subprocess.Popen([sys.executable, script, "--work", name, folder, str(options.threads)],
                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
                for name in names]
     once = [json.loads(worker.stdout.readline()) for worker in workers]
     runs = max(1, int(TURN_S / min(once[first:])))
-    times = [[] for _ in names]
-    for turn in range(options.pairs):
+    times, turn, dropped = [], 0, 0
+    while len(times) < options.pairs and turn < MOST_TRIES * options.pairs:
+        pair, good = [0] * len(names), are_apart()
         for i in range(len(names)) if turn % 2 == 0 else reversed(range(len(names))):
             time.sleep(REST_S)
             print(runs, file=workers[i].stdin, flush=True)
-            times[i].append(json.loads(workers[i].stdout.readline()))
+            pair[i] = json.loads(workers[i].stdout.readline())
+        good = are_apart() and good
+        turn, dropped = turn + 1, dropped + (not good)
+        times += [pair] if good else []
     for worker in workers:
         worker.stdin.close()
         worker.wait()
-    return times
+    if dropped:
+        print(f"{folder}: {dropped} of {turn} pairs left out, in which both CPUs were one core", file=sys.stderr)
+    if not times:
+        raise SystemExit(f"{folder}: the two CPUs were one core all the time")
+    return [list(turns) for turns in zip(*times)]
 
 
 def main():

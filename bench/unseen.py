@@ -13,6 +13,7 @@ time in plain kernels, in the reference evaluator and in changes of layout. Need
 openvino.
 """
 import argparse
+import functools
 import importlib
 import json
 import os
@@ -23,8 +24,11 @@ import time
 import warnings
 from pathlib import Path
 
+import cores
+
 HERE = Path(__file__).resolve().parent
 SECONDS = 0.25  # of a turn
+MOST_TRIES = 6
 OPSET = 20
 
 
@@ -117,11 +121,12 @@ class Peer:
         self.times = []
 
     def turn(self):
+        """Times of runs, none where the peer cannot do it."""
         if self.state != "ready":
-            return
+            return []
         self.process.stdin.write("\n")
         self.process.stdin.flush()
-        self.times += json.loads(self.process.stdout.readline())
+        return json.loads(self.process.stdout.readline())
 
     def close(self):
         self.process.stdin.close()
@@ -140,17 +145,28 @@ def run_weft(arguments, folder, check):
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
+def apart(are_apart, turn):
+    """What a turn gives that began and ended while the CPUs were two cores (cores.py); of MOST_TRIES the last one."""
+    for _ in range(MOST_TRIES):
+        good = are_apart()
+        result = turn()
+        if are_apart() and good:
+            break
+    return result
+
+
 def measure(name, arguments):
     folder = Path(arguments.folder) / name
     if not (folder / "model.onnx").exists():
         command = [sys.executable, os.path.abspath(__file__), "--export", "--folder", arguments.folder, name]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     peers = {peer: Peer(peer, name, arguments) for peer in arguments.peers.split(",")}
+    are_apart = cores.watch() if arguments.threads > 1 else lambda: True
     runs = []
     for turn in range(arguments.rounds):
         for peer in peers.values():
-            peer.turn()
-        runs.append(run_weft(arguments, folder, turn == 0))
+            peer.times += apart(are_apart, peer.turn)
+        runs.append(apart(are_apart, functools.partial(run_weft, arguments, folder, turn == 0)))
     times = {peer: process.close() for peer, process in peers.items()}
     own, best = statistics.median(r["median_ms"] for r in runs), min(times.values())
     cells = [f"{own:.2f}"] + [f"{t:.2f}" if t < float("inf") else peers[p].state for p, t in times.items()]
