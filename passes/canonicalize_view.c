@@ -152,6 +152,50 @@ static weft_val bcast_bcast(struct weft_rewriting *r, weft_node n)
     return weft_build_bcast(&r->build, x, &to, axis);
 }
 
+/* Which axes of a gather's result are those of the indices: `ret_count` from the first on. */
+static int index_axes(const struct weft_graph *g, weft_node gather, int *ret_count)
+{
+    const int rank = weft_type_of(g, weft_operand(g, gather, 1))->rank;
+    const bool is_nd = weft_opcode_of(g, gather) == WEFT_OP_gather_nd;
+    *ret_count = is_nd ? rank - 1 : rank;
+    return is_nd ? 0 : (int)weft_attr_int(g, gather, WEFT_ATTR_axis);
+}
+
+enum { LEAST_BLOCK = 16 }; /* elements behind an index, so that moving indices is surely less than moving elements */
+
+/* Rows in another order are gathered by indices in that order. */
+static weft_val transpose_gather(struct weft_rewriting *r, weft_node n)
+{
+    struct weft_graph *g = r->graph;
+    const weft_val x = weft_operand(g, n, 0);
+    const weft_node gather = weft_def(g, x);
+    const int op = weft_opcode_of(g, gather);
+    if ((op != WEFT_OP_gather && op != WEFT_OP_gather_nd) || !weft_has_one_use(g, x) ||
+        (op == WEFT_OP_gather_nd && weft_attr_int(g, gather, WEFT_ATTR_batch) != 0))
+        return WEFT_NO_VALUE;
+    int count, perm[WEFT_MAX_RANK];
+    const int first = index_axes(g, gather, &count);
+    const struct weft_type *const type = weft_type_of(g, x);
+    int64_t block = 1;
+    for (int i = 0; i < type->rank; i++) {
+        const int from = (int)weft_dim_value(weft_attr_at(g, n, WEFT_ATTR_perm, (unsigned)i));
+        if (i >= first && i < first + count)
+            perm[i - first] = from - first;
+        else if (from != i)
+            return WEFT_NO_VALUE;
+        if (i >= first + count)
+            block *= weft_dim_is_constant(type->extent[i]) ? weft_dim_value(type->extent[i]) : 1;
+    }
+    if (block < LEAST_BLOCK || !weft_rewrite_begin(r))
+        return WEFT_NO_VALUE;
+    if (op == WEFT_OP_gather_nd)
+        perm[count] = count;
+    const weft_val index = weft_build_transpose(&r->build, weft_operand(g, gather, 1), perm);
+    const struct weft_node_info *const info = &g->node[gather.id];
+    return weft_build(&r->build, op, 2, (const weft_val[]){weft_operand(g, gather, 0), index}, info->attrs, info->attr,
+                      NULL);
+}
+
 static const struct weft_rule rules[] = {
     {"transpose_same",  WEFT_OP_transpose, weft_transpose_same, "no axis moves"},
     {"reshape_same",    WEFT_OP_reshape,   weft_same_type,      "the extents are the same"},
@@ -164,5 +208,6 @@ static const struct weft_rule rules[] = {
     {"slice_splat",     WEFT_OP_slice,     slice_of_splat,      "all elements are the same number"},
     {"bcast_bcast",     WEFT_OP_bcast,     bcast_bcast,         "two broadcasts are one"},
     {"bcast_unit_axes", WEFT_OP_bcast,     bcast_unit_axes,     "axes of extent 1 need not be carried"},
+    {"transpose_gather", WEFT_OP_transpose, transpose_gather,   "the indices are put into that order instead"},
 };
 const struct weft_rule_set weft_canonicalize_views = WEFT_RULE_SET(rules);
