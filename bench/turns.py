@@ -7,8 +7,8 @@
 A folder holds model.onnx and input_N.npy. Each runtime has a process for the whole comparison of a model; they take
 turns of about 50 ms, one at a time, in one order and then the other, with 15 ms of rest, so that what disturbs one
 disturbs all. A line a model: the median and the least time of each, and the median over the turns of the first
-library's time over the other's (below 1 the first is faster); then the geometric means. Needs numpy and the peers that
-are named. Nothing is compared but time: bench/beside_onnxruntime.py compares answers.
+library's time over the other's (below 1 the first is faster); then the geometric means. The peer `torch` runs models of
+bench/unseen.py, whose folders have their names. Needs numpy and the peers that are named. Nothing is compared but time: bench/beside_onnxruntime.py compares answers.
 """
 
 import argparse
@@ -30,7 +30,7 @@ TURN_S, REST_S, MOST_TRIES = 0.05, 0.015, 4
 
 def prepare(name, folder, threads):
     """A function that gives the seconds of a run, the mean of so many."""
-    if name in ("onnxruntime", "openvino"):
+    if name in ("onnxruntime", "openvino", "torch"):
         call = unseen.prepare(name, folder.name, folder, threads)
 
         def timed(runs):
