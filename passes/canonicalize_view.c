@@ -196,6 +196,54 @@ static weft_val transpose_gather(struct weft_rewriting *r, weft_node n)
                       NULL);
 }
 
+/* Does the reshape put the matrices of the last index on top of each other: [I, J, rows, k] as [I, J * rows, k]? */
+static bool stacks_matrices(struct weft_graph *g, weft_node reshape)
+{
+    const struct weft_type *const from = weft_type_of(g, weft_operand(g, reshape, 0)),
+                           *const to = weft_type_of(g, weft_result(g, reshape, 0));
+    const int last = to->rank - 1;
+    if (from->rank != to->rank + 1 || to->rank < 2 || !weft_dim_same(from->extent[last + 1], to->extent[last]))
+        return false;
+    for (int i = 0; i < last - 1; i++)
+        if (!weft_dim_same(from->extent[i], to->extent[i]))
+            return false;
+    return true;
+}
+
+/* Matrices that were gathered are multiplied one by one, where plans may read them in place (plan/chosen.c):
+ *
+ *   %e: f32[4,2,32,8] = gather %w, %i axis=0              %z: f32[4,2,8,1] = bcast %x dims=[0 2 3]
+ *   %r: f32[4,64,8] = reshape %e                      →   %p: f32[4,2,32,1] = matmul %e, %z
+ *   %y: f32[4,64,1] = matmul %r, %x                       %y: f32[4,64,1] = reshape %p */
+static weft_val split_gathered(struct weft_rewriting *r, weft_node n)
+{
+    struct weft_graph *g = r->graph;
+    const weft_node reshape = weft_def(g, weft_operand(g, n, 0));
+    if (weft_opcode_of(g, reshape) != WEFT_OP_reshape || weft_attr_int(g, n, WEFT_ATTR_trans_a) ||
+        !weft_has_one_use(g, weft_operand(g, n, 0)) || !stacks_matrices(g, reshape))
+        return WEFT_NO_VALUE;
+    const weft_val matrices = weft_operand(g, reshape, 0), x = weft_operand(g, n, 1);
+    const weft_node gather = weft_def(g, matrices);
+    const int op = weft_opcode_of(g, gather);
+    if ((op != WEFT_OP_gather && op != WEFT_OP_gather_nd) || !weft_has_one_use(g, matrices) ||
+        weft_type_of(g, weft_operand(g, gather, 0))->rank != 3 || !weft_rewrite_begin(r))
+        return WEFT_NO_VALUE;
+    const struct weft_type to = *weft_type_of(g, result_of(r, n));
+    struct weft_type type = *weft_type_of(g, x);
+    int axis[WEFT_MAX_RANK];
+    for (int i = type.rank - 1; i >= 0; i--) {
+        axis[i] = i + (i >= type.rank - 2);
+        type.extent[axis[i]] = type.extent[i];
+    }
+    type.extent[type.rank - 2] = weft_type_of(g, matrices)->extent[type.rank - 2];
+    type.rank++;
+    const weft_val each = weft_build_bcast(&r->build, x, &type, axis);
+    const struct weft_node_info info = g->node[n.id];
+    const weft_val product = weft_build(&r->build, WEFT_OP_matmul, 2, (const weft_val[]){matrices, each}, info.attrs,
+                                        info.attr, NULL);
+    return weft_build_reshape(&r->build, product, &to);
+}
+
 static const struct weft_rule rules[] = {
     {"transpose_same",  WEFT_OP_transpose, weft_transpose_same, "no axis moves"},
     {"reshape_same",    WEFT_OP_reshape,   weft_same_type,      "the extents are the same"},
@@ -208,6 +256,7 @@ static const struct weft_rule rules[] = {
     {"slice_splat",     WEFT_OP_slice,     slice_of_splat,      "all elements are the same number"},
     {"bcast_bcast",     WEFT_OP_bcast,     bcast_bcast,         "two broadcasts are one"},
     {"bcast_unit_axes", WEFT_OP_bcast,     bcast_unit_axes,     "axes of extent 1 need not be carried"},
+    {"split_gathered",  WEFT_OP_matmul,    split_gathered,      "matrices that were gathered are multiplied one by one"},
     {"transpose_gather", WEFT_OP_transpose, transpose_gather,   "the indices are put into that order instead"},
 };
 const struct weft_rule_set weft_canonicalize_views = WEFT_RULE_SET(rules);

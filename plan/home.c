@@ -123,10 +123,11 @@ static bool is_strided(void *user, weft_node n)
     return weft_step_has(kernel, WEFT_STEP_STRIDED);
 }
 
-static bool is_row(void *user, weft_val v)
+static bool is_elsewhere(void *user, weft_val v)
 {
     const struct weft_plan *plan = user;
-    return plan->storage[plan->home[v.id].storage].kind == WEFT_IN_ROW;
+    return plan->storage[plan->home[v.id].storage].kind == WEFT_IN_ROW ||
+           (plan->chosen && plan->chosen[weft_def(plan->graph, v).id]);
 }
 
 static const struct weft_form *form_of(void *user, weft_node first)
@@ -177,10 +178,12 @@ void weft_home_results(struct weft_plan *plan, bool alone)
     plan->units = weft_units_find(g, g->arena);
     if (plan->target.planned)
         find_read_by_callers(plan);
+    if (!alone)
+        weft_chosen_find(plan);
     const struct weft_alias_query query = {
         .graph = plan->graph, .units = &plan->units, .param_layout = plan->param_layout,
         .return_layout = plan->return_layout, .strided = is_strided, .form = form_of, .hosts = may_host,
-        .elsewhere = is_row,
+        .elsewhere = is_elsewhere,
         .exact = plan->read_by_callers ? is_exact : NULL, .user = plan};
     (alone ? weft_find_returns : weft_find_aliases)(&query, &plan->alias);
     weft_arena_close(&g->root->scratch);

@@ -44,7 +44,8 @@ static void add_step(struct weft_plan *plan, struct weft_step step)
 static void add_kernel_step(void *user, struct weft_step step)
 {
     struct weft_plan *const plan = user;
-    weft_plan_pack_weights(plan, &step);
+    if (!step.chosen) /* its matrices are chosen in each run */
+        weft_plan_pack_weights(plan, &step);
     add_step(plan, step);
 }
 
@@ -77,7 +78,7 @@ static void plan_unit(struct weft_plan *plan, const struct weft_unit *unit, bool
     }
     const struct weft_node_info *info = &g->node[n.id];
     const weft_val first = weft_result(g, n, 0);
-    if (plan->trip && plan->trip->in_place[n.id])
+    if ((plan->trip && plan->trip->in_place[n.id]) || weft_chosen_place_matrices(plan, n))
         return;
     const struct weft_type *type = weft_type_of(g, first);
     const bool one_element = info->constant && info->constant->kind == WEFT_CONST_SPLAT;
@@ -93,7 +94,8 @@ static void plan_unit(struct weft_plan *plan, const struct weft_unit *unit, bool
         if (!plan->home[weft_result(g, n, i).id].storage)
             weft_home_block(plan, weft_result(g, n, i));
     struct weft_step step = weft_step_of(g, n, g->arena);
-    const struct weft_step *const kernel = reference ? NULL : weft_plan_pick(plan, unit);
+    const struct weft_step *const chosen = reference ? NULL : weft_chosen_step(plan, n);
+    const struct weft_step *const kernel = chosen ? chosen : reference ? NULL : weft_plan_pick(plan, unit);
     const bool *const inside = reference ? NULL : weft_home_inside(plan, n);
     if (weft_opcode_of(g, n) == WEFT_OP_custom) { /* there is no other way to compute it */
         step.kind = &weft_step_custom;
@@ -103,7 +105,7 @@ static void plan_unit(struct weft_plan *plan, const struct weft_unit *unit, bool
         step.control = weft_plan_add_control(plan, n);
         step.kind = plan->control[step.control].loop ? &weft_step_loop : &weft_step_if;
         add_step(plan, step);
-    } else if (kernel && (inside || kernel->own || kernel->kind == &weft_step_blocks ||
+    } else if (kernel && (inside || chosen || kernel->own || kernel->kind == &weft_step_blocks ||
                           weft_step_has(kernel, WEFT_STEP_EVALUATES) ||
                           weft_permit(plan->graph, "plan.kernel", first))) {
         /* What is there already must not be copied upon itself: a result with something inside keeps its kernel. */

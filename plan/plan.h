@@ -161,6 +161,7 @@ struct weft_plan {
     struct weft_control *control; /* [1, controls) */
     uint32_t controls, control_capacity;
     const struct weft_layout *param_layout, *return_layout; /* of a body: as the outer values lie; NULL at the top */
+    bool *chosen;           /* by node id: a gather whose matrices are read where they lie (chosen.c); NULL: none */
     struct weft_trip *trip; /* of the body of a loop; NULL: of others */
     int32_t inner_steps;    /* of all bodies */
 };
@@ -210,6 +211,15 @@ void weft_trip_find_rows(struct weft_plan *plan);
 void weft_trip_find_twins(struct weft_plan *plan);
 /* Is what is returned in slot i written already, as an earlier slot's? */
 bool weft_trip_is_written(const struct weft_plan *plan, uint32_t i);
+
+/* --- chosen.c ----------------------------------------------------------------------------------------------------- */
+
+/* Finds the gathers whose matrices products read where they lie; units are found, and only parameters have homes. */
+void weft_chosen_find(struct weft_plan *plan);
+/* Is the node one of them? Then its result gets its home, and there is no step to add. */
+bool weft_chosen_place_matrices(struct weft_plan *plan, weft_node node);
+/* The step of a product that reads such matrices; NULL: it reads none. */
+const struct weft_step *weft_chosen_step(struct weft_plan *plan, weft_node node);
 
 /* --- shared.c ----------------------------------------------------------------------------------------------------- */
 

@@ -422,7 +422,7 @@ void weft_find_aliases(const struct weft_alias_query *query, struct weft_aliases
                               .last = weft_new(scratch, struct weft_last, g->values),
                               .sized_by_data = has_data_symbols(g)};
     collect_wanted(&a);
-    weft_alias_find_last(a.units, a.last);
+    weft_alias_find_last(a.units, query, a.last);
     for (uint32_t i = 0; i < g->returns; i++)
         if (g->ret[i].mut.id)
             ask_for_new_value(&a, i);

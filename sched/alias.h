@@ -203,7 +203,8 @@ const char *weft_alias_check_root(struct weft_aliasing *a, weft_val root, const 
                                   weft_val operand, const struct weft_layout *place, int kind);
 
 /* alias_reader.c */
-void weft_alias_find_last(const struct weft_units *units, struct weft_last *ret_last);
+void weft_alias_find_last(const struct weft_units *units, const struct weft_alias_query *query,
+                          struct weft_last *ret_last);
 /* Does anybody read the value, stored like this, or a view of it, in unit `until` or later, other than the unit of node
  * `over` where that node writes its result, which is stored in `result`? A constant message, or NULL: nobody. */
 const char *weft_alias_check_readers(struct weft_aliasing *a, weft_val value, const struct weft_layout *layout,

@@ -67,7 +67,7 @@ bool weft_delay_updates(struct weft_graph *g)
         const struct weft_units units = weft_units_find(g, scratch);
         struct weft_last *last = weft_new(scratch, struct weft_last, g->values);
         bool *moved = weft_new(scratch, bool, units.count);
-        weft_alias_find_last(&units, last);
+        weft_alias_find_last(&units, NULL, last);
         for (uint32_t i = 0; i < g->returns; i++)
             if (g->ret[i].mut.id && last[g->ret[i].mut.id].position != UINT32_MAX)
                 again |= delay(g, &units, last, moved, g->ret[i].mut, g->ret[i].value);

@@ -14,7 +14,14 @@ static void read_by(struct weft_last *last, const struct weft_last *reader)
         *last = *reader;
 }
 
-void weft_alias_find_last(const struct weft_units *units, struct weft_last *ret)
+/* Is the result read where operands lie? */
+static bool is_seen(const struct weft_graph *g, const struct weft_alias_query *query, weft_node n)
+{
+    return weft_is_view(g, n) || (query && query->elsewhere && g->node[n.id].results == 1 &&
+                                  query->elsewhere(query->user, weft_result(g, n, 0)));
+}
+
+void weft_alias_find_last(const struct weft_units *units, const struct weft_alias_query *query, struct weft_last *ret)
 {
     const struct weft_graph *g = units->graph;
     for (uint32_t i = 0; i < g->returns; i++)
@@ -24,7 +31,7 @@ void weft_alias_find_last(const struct weft_units *units, struct weft_last *ret)
         for (uint32_t i = 0; i < g->node[n.id].operands; i++) {
             struct weft_last *last = &ret[weft_operand(g, n, i).id];
             read_by(last, &itself);
-            if (weft_is_view(g, n))
+            if (is_seen(g, query, n))
                 read_by(last, &ret[weft_result(g, n, 0).id]);
         }
     }

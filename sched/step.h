@@ -47,6 +47,7 @@ struct weft_step {
     const struct weft_target_kernel *own; /* of a step that calls a kernel of the caller's target */
     const struct weft_form *code; /* of a step that computes a group */
     const struct weft_epilogue *epilogue; /* of the head of a group (sched/epilogue.h) */
+    const struct weft_chosen *chosen; /* of a product whose matrices data chooses (sched/chosen.h), or NULL */
     const struct weft_prologue *prologue; /* what makes operand 0 of that, or NULL (sched/prologue.h) */
     struct weft_tier *tier; /* of a step with programs: compiled code in the place of them; the plan's. Of the one that
                              * `program` gives, and of the one that `makes` gives */

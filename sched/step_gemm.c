@@ -4,6 +4,7 @@
  * to loops that want another packing, the weights are read as they are. */
 #include "kernels/gemm/gemm_bands.h"
 #include "sched/alias.h"
+#include "sched/chosen.h"
 #include "sched/prologue.h"
 #include "sched/step.h"
 
@@ -20,6 +21,7 @@ struct gemm_step {
     int32_t folded_from; /* the rows are those of several products: of the leading axes from this one on */
     int32_t walked;  /* leading axes, outermost first */
     int64_t extent[WEFT_MAX_RANK], out[WEFT_MAX_RANK], a[WEFT_MAX_RANK], b[WEFT_MAX_RANK], residual[WEFT_MAX_RANK];
+    struct weft_chosen_places chosen; /* then all leading axes are walked */
     struct weft_program *makes, *program; /* of the prologue, of the epilogue; or NULL */
     size_t makes_scratch, program_scratch, aside; /* where their memory and the results aside begin */
     int64_t made_row, made_column; /* strides of what is made */
@@ -73,7 +75,7 @@ static void set_batch(struct gemm_step *s, const struct weft_tensor *out, const 
     struct weft_gemm *g = &s->gemm;
     int axis = out->rank - 3;
     g->batch = 1;
-    for (; axis >= 0; axis--) {
+    for (; axis >= 0 && s->chosen.operand < 0; axis--) {
         const struct leading leading = {out->extent[axis], out->stride[axis], a->stride[axis], b->stride[axis],
                                         g->residual ? residual->stride[axis] : 0};
         if (leading.extent == 1)
@@ -168,6 +170,7 @@ static void fill_gemm(const struct weft_bind *bind, struct gemm_step *s)
     s->gemm.residual = weft_epilogue_residual_tensor(bind, &residual);
     if (s->gemm.residual)
         s->gemm.r_row = residual.stride[row], s->gemm.r_col = residual.stride[col];
+    s->chosen = weft_chosen_bind(bind);
     set_batch(s, c, a, b, &residual);
     if (!bind->step->epilogue)
         return;
@@ -410,6 +413,8 @@ static void run_gemm(const void *descriptor, struct weft_call *call)
             right += index[i] * s->b[i];
             more += index[i] * s->residual[i];
         }
+        if (s->chosen.operand >= 0)
+            *(s->chosen.operand == 0 ? &left : &right) += weft_chosen_place(&s->chosen, call->in[2], p);
         const struct weft_gemm_data data = {.c = c + out, .a = s->makes ? NULL : (const float *)call->in[0] + left,
                                             .b = b + right, .bias = weft_epilogue_bias(call), .user = &finishing,
                                             .residual = residual ? residual + more : NULL,

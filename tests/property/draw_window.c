@@ -43,6 +43,10 @@ void weft_draw_matmul(struct weft_maker *m, int op)
         weft_draw_quantised(m);
         return;
     }
+    if (weft_draw(m, 6) == 5) {
+        weft_draw_chosen(m);
+        return;
+    }
     weft_val a = weft_draw_value(m, WEFT_DRAW_NUMERIC, 2, 4);
     if (weft_draw(m, 3) == 2)
         a = draw_chain(m, a, WEFT_DRAW_NUMERIC);

@@ -280,6 +280,8 @@ static void add_noise(struct noise_run *run, weft_node node, const struct weft_t
         evaluate_changed(run, node, in, out, MOVED);
         if (op == WEFT_OP_attention_grad)
             move_by_terms(run, node, in, out);
+        for (unsigned i = 0; i < results && op == WEFT_OP_attention_grad; i++)
+            forget_smallest(run, &out[i]); /* weights below the smallest normal number are 0 */
         for (unsigned i = 0; i < results; i++) {
             move(run, &out[i], 16, NULL);
             turn_zeros(run, &out[i]); /* a product that is below the type has a sign on the way, or is a zero */

@@ -146,6 +146,7 @@ void weft_draw_finished(struct weft_maker *m, weft_node contraction);
 
 /* draw_quantised.c: a product of few rows by quantised weights. */
 void weft_draw_quantised(struct weft_maker *m);
+void weft_draw_chosen(struct weft_maker *m);
 
 /* --- noise.c: how far results may be off -------------------------------------------------------------------------- */
 
