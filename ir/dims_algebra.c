@@ -146,7 +146,8 @@ void weft_dim_sum_add_scaled(struct weft_dim_sum *sum, int64_t factor, uint32_t 
 static weft_dim number(struct weft_dims *dims, weft_wide exact)
 {
     const int64_t limited = weft_dim_saturate(exact);
-    dims->saturated |= limited != exact;
+    if (limited != exact) /* runs on several threads multiply extents, too, and only read */
+        dims->saturated = true;
     return weft_dim_of(limited);
 }
 

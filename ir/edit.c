@@ -184,8 +184,10 @@ void weft_keep_params(struct weft_graph *body, const weft_val *param, uint32_t c
         body->value[param[i].id].result = i;
     }
     for (uint32_t i = 0; i < body->params; i++) {
-        const struct weft_value *value = &body->value[body->param[i].id];
+        struct weft_value *value = &body->value[body->param[i].id];
         weft_assert(value->is_param || (value->uses == 0 && value->returns == 0));
+        if (!value->is_param)
+            value->layout = 0; /* what is no longer there is not stored in any way */
     }
     memcpy(body->param, param, count * sizeof *param);
     body->params = count;

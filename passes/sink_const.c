@@ -50,10 +50,10 @@ static bool sink(struct weft_graph *g, weft_node n, struct weft_graph *body)
         if (weft_value_of(g, v)->name)
             weft_add_remark(g, "sink_const", v, "done", "a constant of body @%s, which was handed it", body->name);
         const weft_val copy = copy_const(body, g, v);
-        if (weft_can_substitute(body, param, copy)) {
-            weft_substitute(body, param, copy);
-            changed = true;
-        }
+        weft_substitute(body, param, copy);
+        body->value[copy.id].layout = 0; /* it lies as its data, whatever was wished of the parameter */
+        body->value[copy.id].stated = false;
+        changed = true;
     }
     return changed;
 }

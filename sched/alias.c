@@ -90,7 +90,8 @@ static void find_return(const struct weft_alias_query *q, uint32_t i, struct wef
     }
     const weft_node def = weft_def(g, v);
     const uint32_t not_computed = weft_unit_of(q->units, def)->nodes > 1 ? WEFT_SOURCE : WEFT_VIEW | WEFT_SOURCE;
-    if (!def.id || aliases->of[v.id].layout || (weft_op_of(g, def)->traits & not_computed))
+    if (!def.id || aliases->of[v.id].layout || (weft_op_of(g, def)->traits & not_computed) ||
+        (q->elsewhere && q->elsewhere(q->user, v)))
         return;
     aliases->of[v.id].layout = keep(g, &computed);
     ret->computed = v;
