@@ -8,7 +8,8 @@ A folder holds model.onnx and input_N.npy. Each runtime has a process for the wh
 turns of about 50 ms, one at a time, in one order and then the other, with 15 ms of rest, so that what disturbs one
 disturbs all. A line a model: the median and the least time of each, and the median over the turns of the first
 library's time over the other's (below 1 the first is faster); then the geometric means. The peer `torch` runs models of
-bench/unseen.py, whose folders have their names. Needs numpy and the peers that are named. Nothing is compared but time: bench/beside_onnxruntime.py compares answers.
+bench/unseen.py, whose folders have their names. Needs numpy and the peers that are named. Nothing is compared but time:
+bench/beside_onnxruntime.py compares answers.
 """
 
 import argparse

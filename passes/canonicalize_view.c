@@ -256,7 +256,7 @@ static const struct weft_rule rules[] = {
     {"slice_splat",     WEFT_OP_slice,     slice_of_splat,      "all elements are the same number"},
     {"bcast_bcast",     WEFT_OP_bcast,     bcast_bcast,         "two broadcasts are one"},
     {"bcast_unit_axes", WEFT_OP_bcast,     bcast_unit_axes,     "axes of extent 1 need not be carried"},
-    {"split_gathered",  WEFT_OP_matmul,    split_gathered,      "matrices that were gathered are multiplied one by one"},
+    {"split_gathered",  WEFT_OP_matmul,    split_gathered,      "gathered matrices are multiplied one by one"},
     {"transpose_gather", WEFT_OP_transpose, transpose_gather,   "the indices are put into that order instead"},
 };
 const struct weft_rule_set weft_canonicalize_views = WEFT_RULE_SET(rules);

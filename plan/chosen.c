@@ -76,7 +76,8 @@ static bool is_multiplied(struct weft_plan *plan, weft_val v)
     for (uint32_t slot = g->value[v.id].first_use; slot; slot = g->slot[slot - 1].next) {
         const weft_node user = g->slot[slot - 1].node;
         const uint32_t operand = slot - 1 - g->node[user.id].first_operand;
-        if (keeps_matrices(g, user) ? !is_multiplied(plan, weft_result(g, user, 0)) : !is_product(plan, user, operand, v))
+        if (!(keeps_matrices(g, user) ? is_multiplied(plan, weft_result(g, user, 0))
+                                      : is_product(plan, user, operand, v)))
             return false;
     }
     return g->value[v.id].uses > 0;

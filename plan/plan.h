@@ -31,7 +31,7 @@ enum weft_storage_kind {
 struct weft_storage {
     uint8_t kind;
     uint8_t dtype;
-    uint32_t index;         /* of the parameter (of a row: that it is one of), return slot or constant */
+    uint32_t index;         /* of the parameter, also of one that rows are taken from; return slot; constant */
     weft_val value;         /* whose type and layout say its size */
     int32_t first, last;    /* steps between which it must live (arena) */
     bool splat;             /* a constant of one element for all indices */

@@ -17,7 +17,7 @@ struct weft_bind;
 struct weft_chosen {
     uint8_t operand;        /* 0 or 1: whose matrices are chosen */
     weft_val table;         /* of all matrices, along axis 0 */
-    weft_val index;         /* of any integer type; gather_nd: with a last axis of one index, which has no extent here */
+    weft_val index;         /* of any integer type; a last axis of one index, as gather_nd has it, numbers nothing */
 };
 /* Of a descriptor, for the sizes at hand. */
 struct weft_chosen_places {
@@ -28,7 +28,8 @@ struct weft_chosen_places {
     int64_t matrices, step; /* how many there are; elements from one to the next */
 };
 struct weft_chosen_places weft_chosen_bind(const struct weft_bind *bind);
-/* Elements from the first matrix to that of a product: by an index from the end where it is negative, the nearest one. */
+/* Elements from the first matrix to that of a product: a negative index counts from the end, and one beyond either end
+ * means the nearest matrix. */
 int64_t weft_chosen_place(const struct weft_chosen_places *places, const void *index, int64_t product);
 
 #endif

@@ -44,9 +44,8 @@ static bool fold_rows(struct weft_gemm *g, const struct leading *axis)
         (g->residual && !follows(axis->residual, g->m, g->r_row)))
         return false;
     if (g->m == 1) {
-        g->c_row = axis->out;
+        g->c_row = axis->out, g->r_row = axis->residual;
         g->a_row = axis->a;
-        g->r_row = axis->residual;
     }
     g->m *= axis->extent;
     return true;
@@ -59,10 +58,8 @@ static bool add_batch(struct weft_gemm *g, const struct leading *axis)
         (g->residual && !follows(axis->residual, g->batch, g->r_batch)))
         return false;
     if (g->batch == 1) {
-        g->c_batch = axis->out;
-        g->a_batch = axis->a;
-        g->b_batch = axis->b;
-        g->r_batch = axis->residual;
+        g->c_batch = axis->out, g->r_batch = axis->residual;
+        g->a_batch = axis->a, g->b_batch = axis->b;
     }
     g->batch *= axis->extent;
     return true;
@@ -86,13 +83,10 @@ static void set_batch(struct gemm_step *s, const struct weft_tensor *out, const 
             break;
     }
     s->walked = axis + 1;
-    if (s->walked > 0)
-        g->max_slices = 1; /* parts are not at the same product at the same time */
+    g->max_slices = s->walked > 0 ? 1 : g->max_slices; /* parts are not at the same product at the same time */
     for (int i = 0; i < s->walked; i++) {
-        s->extent[i] = out->extent[i];
-        s->out[i] = out->stride[i];
-        s->a[i] = a->stride[i];
-        s->b[i] = b->stride[i];
+        s->extent[i] = out->extent[i], s->out[i] = out->stride[i];
+        s->a[i] = a->stride[i], s->b[i] = b->stride[i];
         s->residual[i] = g->residual ? residual->stride[i] : 0;
     }
 }
