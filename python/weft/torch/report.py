@@ -94,7 +94,10 @@ class Reports:
         return list(self._kept)[i]
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self)) or "nothing was compiled"
+        return "\n".join(map(str, self)) or NOTHING
 
+
+NOTHING = ("nothing was compiled: torch asked for nothing. It keeps functions with nn.LSTM or nn.GRU in eager unless "
+           "torch._dynamo.config.allow_rnn is set; TORCH_LOGS=graph_breaks says why else")
 
 reports = Reports()
