@@ -22,6 +22,7 @@
 enum { NOISY_PCT = 20 };
 
 struct figures {
+    char inputs[400];             /* with the extents that the model leaves open; "" where it leaves none */
     struct weft_bench_runs runs;
     double throughput;            /* runs a second of `executions` side by side; 0: not measured */
     int executions;
@@ -182,10 +183,26 @@ static void print_noise(const struct weft_bench_runs *runs)
                runs->median_ms / fmax(runs->min_ms, 1e-9));
 }
 
+/* The inputs whose extents the model leaves open, as they are measured. */
+static void note_inputs(const struct weft_model *model, struct figures *f)
+{
+    size_t length = 0;
+    for (size_t i = 0; i < model->inputs; i++) {
+        struct weft_port port = {.size = sizeof port};
+        char extents[128];
+        if (*weft_model_extents(model, i, extents) && weft_plan_input(model->plan, i, &port) == WEFT_OK &&
+            length + strlen(port.name) + strlen(extents) + 4 < sizeof f->inputs)
+            length += (size_t)snprintf(f->inputs + length, sizeof f->inputs - length, "%s%s%s", length ? "; " : "",
+                                       port.name, extents);
+    }
+}
+
 static void print_lines(const struct figures *f, const char *path)
 {
     printf("%s: %d kernel%s on %d thread%s\n", path, f->kernels, weft_tool_plural(f->kernels), f->threads,
            weft_tool_plural(f->threads));
+    if (*f->inputs)
+        printf("  with %s\n", f->inputs);
     const struct weft_bench_runs *const runs = &f->runs;
     printf("  %.3f ms median of %d run%s, %.3f ms at best, %.3f ms the first time\n", runs->median_ms, runs->runs,
            weft_tool_plural(runs->runs), runs->min_ms, f->first_ms);
@@ -342,6 +359,8 @@ int weft_cmd_bench(int argc, char **argv)
     code = weft_model_open(&options, &model);
     if (code == WEFT_EXIT_OK && !measure(&options, &model, check, !no_verify, &length, &figures))
         code = WEFT_EXIT_FAILED;
+    if (code == WEFT_EXIT_OK)
+        note_inputs(&model, &figures);
     weft_tool_progress(NULL, 0);
     weft_model_close(&model);
     if (code != WEFT_EXIT_OK)

@@ -4,6 +4,8 @@
 
 #include "tools/npy.h"
 
+#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 int weft_model_misused(const struct weft_usage *usage, const struct weft_model_options *options)
@@ -116,6 +118,25 @@ bool weft_model_run_afresh(struct weft_model *model)
         return true;
     weft_tool_run_failed(model->execution);
     return false;
+}
+
+const char *weft_model_extents(const struct weft_model *model, size_t input, char ret[128])
+{
+    struct weft_port port = {.size = sizeof port};
+    const struct weft_tensor *const tensor = &model->input[input];
+    ret[0] = '\0';
+    if (weft_plan_input(model->plan, input, &port) != WEFT_OK || !port.text)
+        return ret;
+    const char *open = strchr(port.text, '[');
+    while (open && *open && !isalpha((unsigned char)*open))
+        open++;
+    if (!open || !*open)
+        return ret;
+    int length = snprintf(ret, 128, ", as [");
+    for (int i = 0; i < tensor->rank && length < 100; i++)
+        length += snprintf(ret + length, 128 - (size_t)length, "%s%lld", i ? "," : "", (long long)tensor->extent[i]);
+    snprintf(ret + length, 128 - (size_t)length, "]%s", model->random ? " (other sizes: --size)" : "");
+    return ret;
 }
 
 void weft_model_close(struct weft_model *model)

@@ -106,8 +106,10 @@ static void show_model(const struct weft_model *model, const char *path)
                weft_tool_plural(statistics.workers));
     for (size_t i = 0; i < model->inputs; i++) {
         struct weft_port port = {.size = sizeof port};
+        char extents[128];
         if (weft_plan_input(model->plan, i, &port) == WEFT_OK)
-            printf("input %zu   %s %s%s\n", i, port.name, port.text, model->random ? "  random, seed fixed" : "");
+            printf("input %zu   %s %s%s%s\n", i, port.name, port.text, weft_model_extents(model, i, extents),
+                   model->random ? "  random, seed fixed" : "");
     }
 }
 

@@ -196,6 +196,8 @@ int weft_model_prepare(const struct weft_model_options *options, struct weft_mod
 int weft_model_open(const struct weft_model_options *options, struct weft_model *ret_model);
 /* Runs once on the inputs as they were given, although runs before may have written to mutable ones. */
 bool weft_model_run_afresh(struct weft_model *model);
+/* ", as [2,20] (other sizes: --size)" where the input's type leaves extents open, else "": in `ret`. */
+const char *weft_model_extents(const struct weft_model *model, size_t input, char ret[128]);
 void weft_model_close(struct weft_model *model);
 
 /* --- inputs.c ----------------------------------------------------------------------------------------------------- */
