@@ -202,8 +202,9 @@ static bool stacks_matrices(struct weft_graph *g, weft_node reshape)
     const struct weft_type *const from = weft_type_of(g, weft_operand(g, reshape, 0)),
                            *const to = weft_type_of(g, weft_result(g, reshape, 0));
     const int last = to->rank - 1;
-    if (from->rank != to->rank + 1 || to->rank < 2 || !weft_dim_same(from->extent[last + 1], to->extent[last]))
-        return false;
+    if (from->rank != to->rank + 1 || to->rank < 2 || !weft_dim_same(from->extent[last + 1], to->extent[last]) ||
+        !weft_dim_same(weft_dim_mul(g->dims, from->extent[last - 1], from->extent[last]), to->extent[last - 1]))
+        return false; /* the product differs where there are no elements */
     for (int i = 0; i < last - 1; i++)
         if (!weft_dim_same(from->extent[i], to->extent[i]))
             return false;

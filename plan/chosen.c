@@ -27,7 +27,8 @@ static bool gathers_matrices(const struct weft_plan *plan, weft_node n)
     const struct weft_layout from = weft_own_layout(g, table), to = weft_own_layout(g, result);
     int64_t fewest, most;
     if (type->rank != 3 || type->dtype != WEFT_F32 || !is_kept(g, table) || g->value[result.id].returns ||
-        !weft_layout_is_row_major(&from) || !weft_layout_is_row_major(&to) || to.align)
+        !weft_layout_is_row_major(&from) || !weft_layout_is_row_major(&to) || to.align ||
+        weft_dim_is(type->extent[1], 0) || weft_dim_is(type->extent[2], 0)) /* reshapes make any number of those */
         return false;
     weft_dim_range(g->dims, type->extent[0], &fewest, &most);
     if (op == WEFT_OP_gather)
@@ -35,22 +36,30 @@ static bool gathers_matrices(const struct weft_plan *plan, weft_node n)
     return fewest > 0 && weft_attr_int(g, n, WEFT_ATTR_batch) == 0 && weft_dim_is(by->extent[by->rank - 1], 1);
 }
 
-/* The gather that a value is a view of, or none. */
-static weft_node gather_of(const struct weft_plan *plan, weft_val v)
+/* What a value is before reshapes. */
+static weft_node before_reshapes(const struct weft_graph *g, weft_val v)
 {
-    const struct weft_graph *g = plan->graph;
     weft_node n = weft_def(g, v);
     while (n.id && weft_opcode_of(g, n) == WEFT_OP_reshape)
         n = weft_def(g, weft_operand(g, n, 0));
+    return n;
+}
+
+/* The gather that a value is a view of, or none. */
+static weft_node gather_of(const struct weft_plan *plan, weft_val v)
+{
+    const weft_node n = before_reshapes(plan->graph, v);
     return n.id && plan->chosen && plan->chosen[n.id] ? n : WEFT_NO_NODE;
 }
 
-/* A product whose operand the value is, with a product for each matrix. */
+/* A product whose operand the value is, with a product for each matrix. The other operand is no other view of the same
+ * gather, which is not decided yet: a step chooses for one operand. */
 static bool is_product(struct weft_plan *plan, weft_node n, uint32_t operand, weft_val v)
 {
     const struct weft_graph *g = plan->graph;
     if (weft_opcode_of(g, n) != WEFT_OP_matmul || g->node[n.id].group || operand > 1 ||
-        weft_is(weft_operand(g, n, 0), weft_operand(g, n, 1)) || gather_of(plan, weft_operand(g, n, 1 - operand)).id)
+        before_reshapes(g, v).id == before_reshapes(g, weft_operand(g, n, 1 - operand)).id ||
+        gather_of(plan, weft_operand(g, n, 1 - operand)).id)
         return false;
     const struct weft_type *const type = weft_type_of(g, v), *const out = weft_type_of(g, weft_result(g, n, 0));
     if (out->rank != type->rank || out->dtype != WEFT_F32)
