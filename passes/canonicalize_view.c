@@ -211,7 +211,8 @@ static bool stacks_matrices(struct weft_graph *g, weft_node reshape)
     return true;
 }
 
-/* Matrices that were gathered are multiplied one by one, where plans may read them in place (plan/chosen.c):
+/* Matrices that were gathered are multiplied by their column one by one, where plans may read them in place
+ * (plan/chosen.c):
  *
  *   %e: f32[4,2,32,8] = gather %w, %i axis=0              %z: f32[4,2,8,1] = bcast %x dims=[0 2 3]
  *   %r: f32[4,64,8] = reshape %e                      →   %p: f32[4,2,32,1] = matmul %e, %z
@@ -227,9 +228,11 @@ static weft_val split_gathered(struct weft_rewriting *r, weft_node n)
     const weft_node gather = weft_def(g, matrices);
     const int op = weft_opcode_of(g, gather);
     if ((op != WEFT_OP_gather && op != WEFT_OP_gather_nd) || !weft_has_one_use(g, matrices) ||
-        weft_type_of(g, weft_operand(g, gather, 0))->rank != 3 || !weft_rewrite_begin(r))
+        weft_type_of(g, weft_operand(g, gather, 0))->rank != 3)
         return WEFT_NO_VALUE;
     const struct weft_type to = *weft_type_of(g, result_of(r, n));
+    if (!weft_dim_is(to.extent[to.rank - 1], 1) || !weft_rewrite_begin(r)) /* columns are better off together */
+        return WEFT_NO_VALUE;
     struct weft_type type = *weft_type_of(g, x);
     int axis[WEFT_MAX_RANK];
     for (int i = type.rank - 1; i >= 0; i--) {

@@ -16,6 +16,7 @@
  * Needs: nothing. Before the passes that look at constants. Not done: values computed from constants, which are
  * constants only when fold_const or the compiler has computed them; then the pass runs again. */
 #include "passes/passes.h"
+#include "sched/format.h"
 
 static weft_val copy_const(struct weft_graph *body, const struct weft_graph *g, weft_val v)
 {
@@ -32,11 +33,8 @@ static weft_val copy_const(struct weft_graph *body, const struct weft_graph *g, 
 /* The parameter of the body that gets operand i, if it always has the operand's elements. */
 static weft_val param_of(const struct weft_graph *g, weft_node n, unsigned i, const struct weft_graph *body)
 {
-    if (weft_opcode_of(g, n) != WEFT_OP_loop)
-        return body->param[i - 1];
-    const struct weft_attr *const carried = weft_attr_find(g, n, WEFT_ATTR_carried);
-    const int64_t count = carried ? weft_dim_value(carried->integer) : (int64_t)g->node[n.id].operands - 1;
-    return i > count ? body->param[i] : WEFT_NO_VALUE;
+    const bool loop = weft_opcode_of(g, n) == WEFT_OP_loop; /* parameter 0 is the number of the trip */
+    return weft_format_is_carried(g, n, i) ? WEFT_NO_VALUE : body->param[i - !loop];
 }
 
 static bool sink(struct weft_graph *g, weft_node n, struct weft_graph *body)

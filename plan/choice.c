@@ -102,6 +102,9 @@ const struct weft_choice *weft_plan_picked(const struct weft_plan *plan, const s
 
 const struct weft_step *weft_plan_pick(struct weft_plan *plan, const struct weft_unit *unit)
 {
+    const struct weft_step *const chosen = weft_chosen_step(plan, unit->first);
+    if (chosen) /* no other step reads what is in its operand's place */
+        return chosen;
     const struct weft_choices *const choices =
         plan->pick ? weft_plan_list_choices(plan, unit, plan->graph->arena) : NULL;
     if (!choices)

@@ -9,6 +9,11 @@
 #include "plan/plan.h"
 #include "sched/chosen.h"
 
+/* Elements of a matrix, for each worker, from which on products read it in place. All parts share one product, the next
+ * one comes behind it: small ones are faster side by side, on copies (two workers: 64 of 64 x 64 by 8 columns take 1.9
+ * times the time in place, of 128 x 128 0.7; docs/decisions.md). */
+enum { LEAST_ELEMENTS = 1 << 13 };
+
 /* Does the value stay as it is during a run: a constant, or an input that nobody changes? */
 static bool is_kept(const struct weft_graph *g, weft_val v)
 {
@@ -52,6 +57,20 @@ static weft_node gather_of(const struct weft_plan *plan, weft_val v)
     return n.id && plan->chosen && plan->chosen[n.id] ? n : WEFT_NO_NODE;
 }
 
+/* Is it predicted to be faster? A matrix that all products multiply alike by several columns is read once for all where
+ * the others are copied side by side. WEFT_CHOICE takes it wherever it is possible. */
+static bool is_worth_it(const struct weft_plan *plan, weft_node n, uint32_t operand)
+{
+    const struct weft_graph *g = plan->graph;
+    const struct weft_type *const type = weft_type_of(g, weft_operand(g, n, operand)),
+                           *const out = weft_type_of(g, weft_result(g, n, 0));
+    const int64_t elements = weft_dim_evaluate(g->dims, type->extent[type->rank - 1], plan->hint) *
+                             weft_dim_evaluate(g->dims, type->extent[type->rank - 2], plan->hint);
+    const bool repeated = weft_def_opcode(g, weft_operand(g, n, 1 - operand)) == WEFT_OP_bcast;
+    return plan->pick || (elements >= LEAST_ELEMENTS * plan->workers &&
+                          (!repeated || weft_dim_is(out->extent[out->rank - (operand ? 2 : 1)], 1)));
+}
+
 /* A product whose operand the value is, with a product for each matrix. The other operand is no other view of the same
  * gather, which is not decided yet: a step chooses for one operand. */
 static bool is_product(struct weft_plan *plan, weft_node n, uint32_t operand, weft_val v)
@@ -64,7 +83,7 @@ static bool is_product(struct weft_plan *plan, weft_node n, uint32_t operand, we
     const struct weft_type *const type = weft_type_of(g, v), *const out = weft_type_of(g, weft_result(g, n, 0));
     if (out->rank != type->rank || out->dtype != WEFT_F32)
         return false;
-    return weft_plan_choice(plan, n)->kind == &weft_step_gemm;
+    return is_worth_it(plan, n, operand) && weft_plan_choice(plan, n)->kind == &weft_step_gemm;
 }
 
 /* A reshape that leaves the matrices as they are. */

@@ -70,10 +70,10 @@ static void plan_body(struct weft_plan *plan, weft_node node, struct weft_contro
                                            : layout_of(plan, weft_operand(outer, node, i));
     body->param_layout = param;
     body->return_layout = result;
-    if (control->loop)
+    if (control->loop) {
         body->trip = open_trip(body, outer, node, control);
-    if (body->trip)
         weft_trip_find_twins(body);
+    }
     weft_plan_fill(body, false);
     plan->fallbacks += body->fallbacks;
     plan->relayouts += body->relayouts;

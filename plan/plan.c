@@ -94,8 +94,7 @@ static void plan_unit(struct weft_plan *plan, const struct weft_unit *unit, bool
         if (!plan->home[weft_result(g, n, i).id].storage)
             weft_home_block(plan, weft_result(g, n, i));
     struct weft_step step = weft_step_of(g, n, g->arena);
-    const struct weft_step *const chosen = reference ? NULL : weft_chosen_step(plan, n);
-    const struct weft_step *const kernel = chosen ? chosen : reference ? NULL : weft_plan_pick(plan, unit);
+    const struct weft_step *const kernel = reference ? NULL : weft_plan_pick(plan, unit);
     const bool *const inside = reference ? NULL : weft_home_inside(plan, n);
     if (weft_opcode_of(g, n) == WEFT_OP_custom) { /* there is no other way to compute it */
         step.kind = &weft_step_custom;
@@ -105,7 +104,7 @@ static void plan_unit(struct weft_plan *plan, const struct weft_unit *unit, bool
         step.control = weft_plan_add_control(plan, n);
         step.kind = plan->control[step.control].loop ? &weft_step_loop : &weft_step_if;
         add_step(plan, step);
-    } else if (kernel && (inside || chosen || kernel->own || kernel->kind == &weft_step_blocks ||
+    } else if (kernel && (inside || kernel->chosen || kernel->own || kernel->kind == &weft_step_blocks ||
                           weft_step_has(kernel, WEFT_STEP_EVALUATES) ||
                           weft_permit(plan->graph, "plan.kernel", first))) {
         /* What is there already must not be copied upon itself: a result with something inside keeps its kernel. */

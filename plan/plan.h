@@ -93,6 +93,7 @@ struct weft_trip {
     uint32_t carried;
     bool collects;          /* so that there are at most */
     weft_dim length;        /* trips */
+    uint32_t first_row, end_row; /* the storages of rows follow each other */
     bool *in_place;         /* by node id: it needs no step, since a row is read where it lies */
     uint32_t *twin;         /* by return slot: where it lies; of a carried value perhaps the slot of a collected one */
 };

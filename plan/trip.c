@@ -99,9 +99,11 @@ void weft_trip_find_rows(struct weft_plan *plan)
     if (!plan->trip)
         return;
     plan->trip->in_place = weft_new(g->arena, bool, g->nodes);
+    plan->trip->first_row = plan->storages;
     weft_foreach_node(g, n)
         if (is_row(plan, n, &from_end) && weft_permit(g, "plan.row", weft_result(g, n, 0)))
             place_row(plan, n, from_end);
+    plan->trip->end_row = plan->storages;
 }
 
 /* --- twins -------------------------------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
  * before, while others may be on their way already, since even and odd trips have addresses of their own; where a
  * condition decides, behind that trip, and then all meet again. A body without such a step is walked by worker 0 alone,
  * without meeting anybody. Nothing is allocated, nothing carried is copied from trip to trip. */
+#include "kernels/gather/gather.h"
 #include "runtime/runtime.h"
 
 /* A step with bodies while it runs, as worker 0 sees it. */
@@ -104,13 +105,6 @@ static char *element_of(const struct weft_tensor *whole, int axis, int64_t index
     return (char *)whole->data + index * whole->stride[axis] * (int64_t)(weft_dtype_bits(whole->dtype) / 8);
 }
 
-/* As `gather` has it: from the end, and the nearest one. */
-static int64_t nearest(int64_t index, int64_t extent)
-{
-    index = index < 0 ? index + extent : index;
-    return index < 0 ? 0 : index < extent ? index : extent - 1;
-}
-
 /* What the trip collects, and what it reads by its number. */
 static void aim(const struct control_run *run, const struct weft_scope *body, int64_t trip)
 {
@@ -122,15 +116,12 @@ static void aim(const struct control_run *run, const struct weft_scope *body, in
     for (uint32_t i = 0; i < run->control->carried; i++)
         if (plan->trip->twin[i] != i)
             *returned(body, i) = *returned(body, plan->trip->twin[i]);
-    for (uint32_t i = 1; i < plan->storages; i++) {
+    for (uint32_t i = plan->trip->first_row; i < plan->trip->end_row; i++) {
         const struct weft_storage *const row = &plan->storage[i];
-        if (row->kind != WEFT_IN_ROW)
-            continue;
-        const struct weft_tensor *const whole = &body->frame->tensor[row->value.id];
-        const int64_t rows = whole->extent[row->axis];
-        struct weft_tensor from = *whole;
+        struct weft_tensor from = body->frame->tensor[row->value.id];
+        const int64_t rows = from.extent[row->axis], number = row->from_end ? rows - 1 - trip : trip;
         from.data = *param(body, row->index);
-        body->base[i] = element_of(&from, row->axis, nearest(row->from_end ? rows - 1 - trip : trip, rows));
+        body->base[i] = element_of(&from, row->axis, weft_gather_nearest(number, rows));
     }
 }
 
@@ -182,7 +173,8 @@ static void open_trip(const struct control_run *run, int64_t next, const struct 
     struct weft_frame_trip *const trip = &run->sized->trip[next & 1];
     for (uint32_t i = 0; i < run->control->carried; i++) {
         *param(&body, i + 1) = *returned(&before, i);
-        *returned(&body, i) = place_of(run, i, next & 1).data;
+        if (body.plan->trip->twin[i] == i)
+            *returned(&body, i) = place_of(run, i, next & 1).data;
     }
     *trip = (struct weft_frame_trip){.number = next, .happens = happens(run, &body, next, all)};
     if (trip->happens)

@@ -32,9 +32,5 @@ int64_t weft_chosen_place(const struct weft_chosen_places *places, const void *i
         at += product % places->extent[i] * places->stride[i];
         product /= places->extent[i];
     }
-    int64_t matrix = weft_gather_number(places->dtype, index, at);
-    if (matrix < 0)
-        matrix += places->matrices;
-    matrix = matrix < 0 ? 0 : matrix >= places->matrices ? places->matrices - 1 : matrix;
-    return matrix * places->step;
+    return weft_gather_nearest(weft_gather_number(places->dtype, index, at), places->matrices) * places->step;
 }
