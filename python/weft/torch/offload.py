@@ -8,6 +8,7 @@ it that nobody reads take no memory, and what is written to a tensor is its own 
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import os
 import tempfile
@@ -67,14 +68,22 @@ def written(storages: list[torch.UntypedStorage], offsets: list[int], total: int
             left = memoryview(torch.empty(0, dtype=torch.uint8).set_(storage).numpy())
             while left:
                 left = left[file.write(left):]
+            # starts writing to the disk: pages that wait for it cannot leave memory when forget() asks for that
+            os.posix_fadvise(file.fileno(), offset, storage.nbytes(), os.POSIX_FADV_DONTNEED)
         file.truncate(total)
         return mmap.mmap(file.fileno(), total, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE)
 
 
 def forget() -> None:
-    """Gives pages back that hold what the files hold. Those that were written to stay."""
+    """Gives pages back that hold what the files hold, and what the allocator kept of memory that tracing and compiling
+    are done with. Pages that were written to stay."""
+    if not _mappings:
+        return
     for mapping in list(_mappings):
         try:
             mapping.madvise(PAGEOUT)
         except OSError:  # of an older kernel: they leave memory when others want it
             pass
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc
+    if trim:
+        trim(0)
