@@ -70,6 +70,11 @@ static void choose_extents(struct weft_check *check, const struct weft_gemm_kern
         g->m = weft_check_between(check, 1, 200);
     if (thin && chance(check, 3))
         g->m = weft_check_between(check, 1, 8), g->n = weft_check_between(check, 1, 8);
+    if (chance(check, 8)) { /* several panels, which tiles copy */
+        g->m = weft_check_between(check, 2 * kernel->rows, 20 * kernel->rows);
+        g->n = weft_check_between(check, kernel->columns + 1, 5 * kernel->columns);
+        g->k = weft_check_between(check, 1, 150);
+    }
     if (deep || chance(check, 3))
         g->batch = 1;
 }

@@ -81,6 +81,8 @@ struct weft_gemm_loops {
     int64_t units[3];        /* what parts share out: products of the batch or slices of k, tiles of rows, panels */
     int32_t cut[3];          /* into how many boxes, by `parts` */
     bool pack_a, pack_b, b_panels, b_lines, aside;
+    bool spreads;            /* tiles copy the next panel of B (gemm_copy.h); */
+    bool two_blocks;         /* which is another block: scratch has two that take turns */
     bool made;               /* all rows of A that a part has are made before it begins, and then read as if in place */
     bool ahead;              /* the next panel of B is prefetched while a panel is multiplied; */
     bool pages;              /* it is in place, its rows pages apart: a line of each row by each tile; */

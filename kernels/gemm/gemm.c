@@ -36,6 +36,7 @@ enum {
     CACHE = 1 << 20, LEAST_CACHE = 128 << 10, MOST_CACHE = 4 << 20, /* bytes of second-level cache: within_cache */
     BAND_ROWS = 192, /* of packed A: with BAND_DEPTH, 384 KiB beside the panel of B */
     BAND_DEPTH = 512,
+    SPREAD_DEPTH = 1024, /* of a B whose next panel tiles copy */
     BAND_COLUMNS = 1024, /* of packed B where A is packed too, and would be once more for each block */
     PLACE_ROWS = 96,     /* of A in place: with most of a panel they stay in the second-level cache */
     MOST_PLACE_ROWS = 192,
@@ -308,6 +309,8 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     /* Few terms and a C that no near cache holds. */
     const bool flat_far = l->c_col == 1 && !l->aside && l->k > THIN_K && l->k <= FETCH_K && l->n > kernel->columns &&
                  g->batch * l->m * l->n > weft_gemm_within_cache(g, FAR) && kernel->columns == WEFT_GEMM_COLUMNS;
+    l->spreads = l->pack_b && !l->expands && !weft_gemm_makes_b(g) && (l->b_col == 1 || l->b_row == 1) &&
+                 kernel->columns == WEFT_GEMM_COLUMNS;
     choose_prefetches(g, l);
     l->mc = l->m, l->nc = l->pack_b ? kernel->columns : l->n;
     l->kc = weft_gemm_within_cache(g, kernel->depth);
@@ -330,6 +333,8 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
         l->nc = l->pack_b ? BAND_COLUMNS : l->n;
     } else {
         l->kc = place_depth(g, l);
+        if (l->spreads) /* two panels stay there */
+            l->kc = smaller(l->kc, weft_gemm_within_cache(g, SPREAD_DEPTH));
         l->mc = l->k > SHORT_K || l->pack_b ? place_rows(g, l)
                 : flat_far                  ? weft_gemm_within_cache(g, FETCH_FLOATS) / larger(1, l->k)
                                             : l->rows;
@@ -342,6 +347,7 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     const int64_t longest = larger(1, g->slices > 1 ? weft_pieces(l->k, g->slices) : l->k);
     l->kc = larger(1, weft_pieces(longest, weft_pieces(longest, larger(1, l->kc))));
     l->mc = rounded(smaller(l->mc, l->m), l->rows);
+    l->two_blocks = l->spreads && l->nc == kernel->columns && (l->nc < l->n || l->kc < longest);
 }
 
 struct weft_gemm_space weft_gemm_space_of(const struct weft_gemm *g, int64_t row)

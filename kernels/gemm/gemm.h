@@ -78,6 +78,7 @@ struct weft_gemm_last {
     int64_t ahead_lines;          /* for each WEFT_AHEAD_TERMS terms, */
     int64_t ahead_step;           /* so many floats apart */
     bool prefetch_c;              /* the tile prefetches its rows of C */
+    struct weft_gemm_copy *copy;  /* which it goes on with (gemm_copy.h), or NULL */
 };
 /* weft_gemm_tile_fn (kernels.h) is one tile: c[i·c_row + j] for its rows and `columns`; a[i·a_row + p],
  * b[p·b_row + j]. With from_c the chains go on from c. `last` is NULL where others are to follow, or where sums are the
@@ -258,8 +259,8 @@ static inline const struct weft_gemm_kernel *weft_packing_kernel(const struct we
 int32_t weft_gemm_slices(const struct weft_gemm *gemm);
 int32_t weft_gemm_lanes(const struct weft_gemm *gemm);
 
-/* Scratch is a band of A and then a block of B, in floats. The rows of a band are an odd number of cache lines apart,
- * so that they do not share sets of the cache. */
+/* Scratch is a band of A and then a block of B, or two that take turns, in floats. The rows of a band are an odd number
+ * of cache lines apart, so that they do not share sets of the cache. */
 static inline int64_t weft_gemm_band_row(const struct weft_gemm_loops *l)
 {
     return (((l->made ? l->k : l->kc) + 15) / 16 | 1) * 16;
@@ -268,9 +269,10 @@ static inline int64_t weft_gemm_band_size(const struct weft_gemm_loops *l)
 {
     return (l->made ? l->m : l->pack_a ? l->mc : 0) * weft_gemm_band_row(l);
 }
+static inline int64_t weft_gemm_block_step(const struct weft_gemm_loops *l) { return (l->nc * l->kc + 15) / 16 * 16; }
 static inline int64_t weft_gemm_block_size(const struct weft_gemm_loops *l)
 {
-    return l->pack_b ? (l->nc * l->kc + 15) / 16 * 16 : 0;
+    return l->pack_b ? weft_gemm_block_step(l) * (l->two_blocks ? 2 : 1) : 0;
 }
 
 /* --- the loops: box [begin, end) of loops->units, results finished unless they are partial sums --- */

@@ -3,7 +3,8 @@
  *
  *   B packed ahead, larger than half of L2    the next panel
  *   B in place, its rows pages apart          the next panel, a line of each row by each tile
- *   B copied (fetches_source)                 the same of the next copy's source: a panel of B, or a band of A
+ *   B copied (fetches_source)                 the same of the next copy's source: a panel of B, unless tiles copy it
+ *                                             (gemm_copy.h), or a band of A
  *   else, and behind the last panel           what the worker reads first in its next step
  *
  * Copies from memory would take 8 % of the time of products of 512 x 512 x 512 (Zen 4). An A that is copied beside a B
@@ -94,18 +95,20 @@ static struct weft_gemm_wanted next_step_share(const struct weft_gemm_work *w, c
  * of the next block. */
 static struct weft_gemm_wanted next_copy(const struct weft_gemm_work *w, const struct weft_gemm_block *of, int64_t j)
 {
+    const struct weft_gemm_loops *const l = w->l;
     const int64_t next = j + w->gemm->kernel->columns;
     const bool copies = of->tile == of->first_tile, ends = is_last(w, of) && of->column_end == w->column_end;
-    if (next < of->column_end && copies)
+    int64_t column, depth;
+    const bool more = weft_gemm_block_behind(w, of, &column, &depth);
+    if (!l->spreads && next < of->column_end && copies)
         return panel(w, next, of->depth, of->k);
     if (ends) /* a panel that had another one to prefetch left this to the last */
-        return copies ? next_step(w) : next_step_share(w, of, j);
+        return copies && !l->spreads ? next_step(w) : next_step_share(w, of, j);
     if (next < of->column_end)
         return nothing;
     if (of->tile_end < w->tile_end)
         return next_band(w, of);
-    return of->depth + of->k < w->k_end ? panel(w, of->column, of->depth + of->k, of->k)
-                                        : panel(w, of->column_end, w->k_begin, of->k);
+    return more && !l->two_blocks ? panel(w, column, depth, smaller(l->kc, w->k_end - depth)) : nothing;
 }
 
 /* The next panel of a B that is packed, be it the first one again for the next band or block of k; behind the last one

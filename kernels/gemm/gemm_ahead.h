@@ -3,7 +3,13 @@
 #ifndef WEFT_GEMM_AHEAD_H
 #define WEFT_GEMM_AHEAD_H
 
-#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/gemm_copy.h"
+
+/* Where the panels of this block are, and the copy of the one behind that tiles make, if there is one. */
+struct weft_gemm_copies {
+    float *panels;
+    struct weft_gemm_copy next;
+};
 
 /* What is at hand inside a block. a: element (row, depth); b: element (depth, column) of its panel. */
 struct weft_gemm_work {
@@ -15,6 +21,7 @@ struct weft_gemm_work {
     int64_t c_row, c_col;
     const float *a, *b;             /* of this product */
     float *band, *block;            /* scratch, or NULL where the operand is read in place */
+    struct weft_gemm_copies *copies; /* or NULL where B is read in place */
     bool finish, in_tile;           /* sums differ from results; a tile makes results of them in registers */
     bool hand;                      /* to the epilogue */
     struct weft_gemm_last last;     /* of the first row and column */
@@ -27,6 +34,16 @@ struct weft_gemm_block {
     int64_t column, column_end, depth, k;
     int64_t first_tile, tile, tile_end;
 };
+
+/* The block behind this one: false if it is the last. */
+static inline bool weft_gemm_block_behind(const struct weft_gemm_work *w, const struct weft_gemm_block *of,
+                                          int64_t *ret_column, int64_t *ret_depth)
+{
+    const bool deeper = of->depth + of->k < w->k_end;
+    *ret_column = deeper ? of->column : of->column_end;
+    *ret_depth = deeper ? of->depth + of->k : w->k_begin;
+    return *ret_column < w->column_end;
+}
 
 /* The first row of a tile. */
 static inline int64_t weft_gemm_row_of(const struct weft_gemm_work *w, int64_t tile)
@@ -50,5 +67,12 @@ struct weft_gemm_wanted weft_gemm_want(const struct weft_gemm_work *w, const str
  * them (from_c). False: it asks for nothing. */
 bool weft_gemm_ask(const struct weft_gemm_loops *l, const struct weft_gemm_wanted *wanted, int64_t k, int64_t t,
                    int64_t tiles, bool from_c, struct weft_gemm_last *ret);
+
+/* --- gemm_copies.c --- */
+
+/* Of a block: sees to it that the rows of A of a band, and the panel of B at a column, are in scratch memory. The first
+ * band takes all panels. */
+void weft_gemm_take_band(const struct weft_gemm_work *w, const struct weft_gemm_block *of);
+void weft_gemm_take_panel(const struct weft_gemm_work *w, const struct weft_gemm_block *of, int64_t column);
 
 #endif

@@ -3,7 +3,7 @@
  * reserve; six broadcasts and two loads for twelve multiply-adds leave the load ports a third free. */
 #include "kernels/gemm/vector_avx2.h"
 
-#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/gemm_copy.h"
 
 #include "kernels/gemm/clamp.inc"
 

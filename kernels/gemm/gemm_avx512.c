@@ -7,6 +7,7 @@
 #include "kernels/gemm/gemm_avx512_narrow.h"
 
 #include "kernels/gemm/clamp.inc"
+#include "kernels/gemm/gemm_copy.inc"
 
 #define VECTORS 1
 #define TAIL    0

@@ -3,7 +3,7 @@
 #ifndef WEFT_GEMM_AVX512_NARROW_H
 #define WEFT_GEMM_AVX512_NARROW_H
 
-#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/gemm_copy.h"
 
 extern weft_gemm_tile_fn *const weft_gemm_whole_8__avx512[WEFT_GEMM_ROWS];
 extern weft_gemm_tile_fn *const weft_gemm_whole_24__avx512[WEFT_GEMM_ROWS];

@@ -116,6 +116,8 @@ static void run_panel(const struct weft_gemm_work *w, const struct weft_gemm_blo
             const bool from_c = depth > w->k_begin;
             if (weft_gemm_ask(w->l, wanted, k, t - tile, tile_end - tile, from_c, to))
                 ending = to;
+            if (w->copies && w->copies->next.left > 0)
+                to->copy = &w->copies->next, ending = to;
             run_tile(w, k, at, a_row, b, b_row, c, w->c_row, rows, columns, from_c, ending);
             if (w->finish && last)
                 weft_gemm_finish(w->gemm, w->data, c, w->c_row, w->batch, i, rows, column, columns);
@@ -126,40 +128,6 @@ static void run_panel(const struct weft_gemm_work *w, const struct weft_gemm_blo
             handed = i;
         }
     }
-}
-
-/* The rows of A that a band has, for its block of k: copied to scratch, or made there. */
-static void pack_band(const struct weft_gemm_work *w, const struct weft_gemm_block *of)
-{
-    const struct weft_gemm *g = w->gemm;
-    const int64_t row = weft_gemm_row_of(w, of->tile), depth = of->depth;
-    const struct weft_gemm_piece piece = {.data = w->band, .row = weft_gemm_band_row(w->l), .column = 1,
-                                          .rows = weft_gemm_row_of(w, of->tile_end) - row, .columns = of->k,
-                                          .batch = w->batch, .first_row = row, .first_column = depth};
-    if (weft_gemm_makes_a(g))
-        weft_gemm_call_hook(g, weft_gemm_makes_a(g), w->data->user, piece);
-    else
-        weft_gemm_gather(g->kernel, piece.data, piece.row, w->a + row * w->l->a_row + depth * w->l->a_col, w->l->a_row,
-                         w->l->a_col, piece.rows, piece.columns);
-}
-
-/* Copies the panel of B at a column for a block of k; of a packed B of smaller elements, converts it; or makes it. */
-static void pack_panel(const struct weft_gemm_work *w, const struct weft_gemm_block *of, int64_t column, float *panel)
-{
-    const struct weft_gemm *g = w->gemm;
-    const int64_t whole = g->kernel->columns, columns = smaller(whole, of->column_end - column);
-    const int64_t depth = of->depth, k = of->k;
-    weft_gemm_hook *const hook = weft_gemm_makes_b(g);
-    if (w->l->expands)
-        weft_gemm_widen(g, panel, weft_gemm_small_at(g, w->b, column * w->l->k + depth * whole), k * whole);
-    else if (!hook)
-        weft_gemm_gather(g->kernel, panel, whole, w->b + depth * w->l->b_row + column * w->l->b_col, w->l->b_row,
-                         w->l->b_col, k, columns);
-    else
-        weft_gemm_call_hook(g, hook, w->data->user,
-                            (struct weft_gemm_piece){.data = panel, .row = whole, .column = 1, .rows = k,
-                                                     .columns = columns, .batch = w->batch, .first_row = depth,
-                                                     .first_column = column});
 }
 
 /* The columns of a block by all rows of the box; its first band from `tile` on. */
@@ -175,15 +143,15 @@ static void run_block(const struct weft_gemm_work *w, struct weft_gemm_block of)
         const int64_t row = weft_gemm_row_of(w, of.tile), row_end = weft_gemm_row_of(w, of.tile_end);
         const float *a = w->a + row * l->a_row + of.depth;
         if (w->band) {
-            pack_band(w, &of);
+            weft_gemm_take_band(w, &of);
             a = w->band;
         }
         const bool hand = w->hand && of.depth + of.k == w->k_end && of.tile_end - of.tile == 1;
         waiting = band > 1 ? row : waiting;
         for (int64_t j = of.column, handed = j; j < of.column_end; j += whole) {
             if (w->block && of.tile == of.first_tile)
-                pack_panel(w, &of, j, w->block + (j - of.column) * of.k);
-            const float *const b = w->block      ? w->block + (j - of.column) * of.k
+                weft_gemm_take_panel(w, &of, j);
+            const float *const b = w->block      ? w->copies->panels + (j - of.column) * of.k
                                    : l->b_panels ? w->b + j * l->k + of.depth * whole
                                                  : w->b + of.depth * l->b_row + j * l->b_col;
             const struct weft_gemm_wanted wanted = weft_gemm_want(w, &of, j);
@@ -208,6 +176,8 @@ static void run_block(const struct weft_gemm_work *w, struct weft_gemm_block of)
 static void run_product(const struct weft_gemm_work *w, int64_t tile, int64_t column)
 {
     const struct weft_gemm_loops *l = w->l;
+    if (w->copies)
+        *w->copies = (struct weft_gemm_copies){.panels = NULL};
     for (int64_t j = column; j < w->column_end; j += l->nc) {
         const int64_t j_end = smaller(j + l->nc, w->column_end);
         int64_t depth = w->k_begin;
@@ -287,11 +257,12 @@ void weft_gemm_run_tiles(const struct weft_gemm *gemm, const struct weft_gemm_da
     const struct weft_gemm_loops *l = &gemm->loops;
     const bool sliced = gemm->slices > 1;
     assert(gemm->kernel->columns <= WEFT_GEMM_COLUMNS);
+    struct weft_gemm_copies copies;
     struct weft_gemm_work w = {
         .gemm = gemm, .data = data, .l = l, .c_row = sliced ? l->n : l->c_row, .c_col = sliced ? 1 : l->c_col,
         .finish = !sliced && weft_gemm_unfinished(gemm, data), .hand = !sliced && gemm->epilogue,
         .tile_end = end[1], .column_end = smaller(l->n, end[2] * gemm->kernel->columns),
-        .last = last_of(gemm, data),
+        .last = last_of(gemm, data), .copies = l->pack_b ? &copies : NULL,
     };
     if (w.finish && weft_gemm_ends_in_tile(gemm))
         w.in_tile = true, w.finish = false;

@@ -34,6 +34,7 @@ enum { LANES = 8 };
 #define ANY_STRIDE 0
 #define TURNS      4
 #define FEW_LINES  1
+#define COPIES     0
 #define VECTOR_ADD_PRODUCT(sum, x, y) __asm__("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(x), "x"(y))
 
 static inline vector vector_zero(void) { return _mm256_setzero_ps(); }

@@ -21,6 +21,7 @@ enum { LANES = 8 };
 #define ANY_STRIDE 1
 #define TURNS      1
 #define FEW_LINES  0
+#define COPIES     0
 #define VECTOR_ADD_PRODUCT(sum, x, y) ((sum) = vector_fma(x, y, sum))
 
 static inline vector vector_zero(void) { return _mm256_setzero_ps(); }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_gemm.c: how products are shared out, and what the choice of their loops promises. What they compute is
  * weft-check's. */
-#include "kernels/gemm/gemm.h"
+#include "kernels/gemm/gemm_copy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -334,6 +334,65 @@ static void later_weights_are_prefetched(void **state)
     assert_null(weft_gemm_reads_first(&g, NULL, 0).data);
 }
 
+/* As tiles make it. */
+static void make_piece(struct weft_gemm_copy *copy)
+{
+    for (int64_t i = 0; i < (copy->transposes ? WEFT_COPY_ROWS : 1); i++) {
+        for (int64_t j = 0; j < WEFT_COPY_LINE; j++)
+            copy->to[i * copy->to_row + j] = copy->from[i * copy->from_row + j * copy->from_column];
+    }
+    weft_gemm_copy_next(copy);
+}
+
+/* Whatever tiles have made of it, nothing is missing in the end, and nothing beside it is written. */
+static void copies_are_whole(void **state)
+{
+    enum { ROWS = 70, COLUMNS = 64, GAP = 3 };
+    static float from[(ROWS + GAP) * (COLUMNS + GAP)], to[ROWS * COLUMNS];
+    const struct weft_gemm_kernel *const kernel = weft_gemm_find(0);
+    for (int i = 0; i < (int)(sizeof from / sizeof *from); i++)
+        from[i] = (float)(i + 1);
+    for (int transposes = 0; transposes < 2; transposes++)
+        for (int64_t rows = 0; rows <= ROWS; rows += rows < 18 ? 1 : 13)
+            for (int64_t columns = 1; columns <= COLUMNS; columns += 9)
+                for (int64_t made = 0, left = 1; left > 0; made += 1 + made / 3) {
+                    struct weft_gemm_copy copy = {
+                        .panel = to, .source = from, .to_row = COLUMNS, .from_row = transposes ? 1 : COLUMNS + GAP,
+                        .from_column = transposes ? ROWS + GAP : 1, .rows = rows, .columns = columns};
+                    weft_gemm_copy_begin(&copy, 7);
+                    for (int64_t i = 0; i < made && copy.left > 0; i++)
+                        make_piece(&copy);
+                    left = copy.left;
+                    weft_gemm_copy_end(kernel, &copy);
+                    for (int64_t i = 0; i < ROWS; i++)
+                        for (int64_t j = 0; j < COLUMNS; j++) {
+                            const bool inside = i < rows && j < columns;
+                            assert_true(to[i * COLUMNS + j] ==
+                                        (inside ? from[i * copy.from_row + j * copy.from_column] : 0));
+                            to[i * COLUMNS + j] = 0;
+                        }
+                }
+}
+
+static void tiles_copy_panels_behind_theirs(void **state)
+{
+    struct weft_cpu cpu;
+    weft_cpu_detect(&cpu);
+    struct weft_gemm g = {.cpu = cpu.flags, .batch = 1, .m = 300, .n = 500, .k = 512, .a_row = 512,
+                          .a_col = 1, .b_row = 1, .b_col = 512, .c_row = 500, .c_col = 1};
+    weft_gemm_prepare(&g, 1);
+    if (g.kernel->columns < WEFT_GEMM_COLUMNS)
+        skip();
+    assert_true(g.loops.spreads && g.loops.two_blocks);
+    assert_true(g.scratch >= 2 * 512 * WEFT_GEMM_COLUMNS * sizeof(float));
+    g.n = WEFT_GEMM_COLUMNS; /* there is no other one */
+    weft_gemm_prepare(&g, 1);
+    assert_false(g.loops.two_blocks);
+    g.n = 500, g.b_packed = true; /* nothing is copied */
+    weft_gemm_prepare(&g, 1);
+    assert_false(g.loops.spreads);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -349,6 +408,8 @@ int main(void)
         cmocka_unit_test(a_forced_grid_is_taken),
         cmocka_unit_test(bands_are_even),
         cmocka_unit_test(later_weights_are_prefetched),
+        cmocka_unit_test(copies_are_whole),
+        cmocka_unit_test(tiles_copy_panels_behind_theirs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
