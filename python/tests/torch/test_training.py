@@ -154,6 +154,22 @@ def test_accumulated_gradients(call):
         same(ours.grad, theirs.grad, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("cached", [True, False])
+def test_retained_graph(cached, tmp_path):
+    """Gradients of two losses with a common part: the graph runs backward twice."""
+    model = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 2))
+    twin = copy.deepcopy(model)
+    run = compiled(model, options={"cache": str(tmp_path) if cached else False})
+    x = torch.randn(4, 8)
+    for net in (run, twin):
+        net(x).sum().backward()
+        made = net(x)
+        for losses, again in ((made[:, 0], True), (made[:, 1], True), (made.square(), False)):
+            losses.sum().backward(retain_graph=again)
+    for p, q in zip(model.parameters(), twin.parameters()):
+        same(p.grad, q.grad, rtol=1e-4, atol=1e-5)
+
+
 def test_dynamic_batch():
     model, _ = mlp()
     twin = copy.deepcopy(model)

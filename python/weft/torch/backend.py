@@ -7,10 +7,12 @@ while a graph is compiled, ``aot_cache.py`` sets what torch's cache of AOTAutogr
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import threading
 import time
+import unittest.mock
 from collections.abc import Callable, Sequence
 
 import torch
@@ -78,11 +80,22 @@ def weft(model: torch.fx.GraphModule, inputs: Sequence, *, options: dict | None 
     def compiler(kind: str) -> Callable[..., Graphs]:
         return lambda gm, _: Graphs(model, gm, kind, chosen, cache, origin)
 
-    with aot_cache.session(model, chosen, cache, origin) as wrap:
+    with aot_cache.session(model, chosen, cache, origin) as wrap, without_donated_buffers():
         return aot_autograd(
             fw_compiler=wrap(compiler("forward")), bw_compiler=wrap(compiler("backward")),
             inference_compiler=wrap(compiler("inference")), decompositions=decompositions(),
             partition_fn=min_cut_rematerialization_partition, keep_inference_input_mutations=True)(model, inputs)
+
+
+def without_donated_buffers() -> contextlib.AbstractContextManager:
+    """torch counts values that only a backward graph reads as given away to it, and refuses ``retain_graph=True`` then.
+    weft writes to none of them. The setting of that name would have to stay off for the process."""
+    from torch._functorch._aot_autograd import graph_compile
+
+    name = "collect_bw_donated_buffer_idxs"  # hooks that torch compiles into a graph ask it as well
+    if not hasattr(graph_compile, name) or torch._C._autograd._top_saved_tensors_default_hooks(True):
+        return contextlib.nullcontext()
+    return unittest.mock.patch.object(graph_compile, name, lambda *_: [])
 
 
 def restored(stored: Stored, model, options: Options, cache: Cache, origin: Origin) -> Callable:
