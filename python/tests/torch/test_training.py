@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import copy
+import warnings
 
 import pytest
 import torch
 from conftest import compiled, same
 from torch import nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 from weft.torch import reports
+from weft.torch.partition import WeftGraphWarning
 
 
 class WithLoss(nn.Module):
@@ -168,6 +171,26 @@ def test_retained_graph(cached, tmp_path):
             losses.sum().backward(retain_graph=again)
     for p, q in zip(model.parameters(), twin.parameters()):
         same(p.grad, q.grad, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:weft runs a part")
+def test_dropout_in_a_checkpoint():
+    """It runs in eager, again in backward, from the state that torch keeps of its generator."""
+    def drop(x):
+        return F.dropout((x.sin() * 2).cos() + 3, 0.5, True).exp() * 2 - 1
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", WeftGraphWarning)
+        x = torch.randn(1000, requires_grad=True)
+        made = compiled(lambda t: checkpoint(drop, t, use_reentrant=False))(x)
+        made.sum().backward()
+    assert {str(w.message).rpartition(": ")[2] for w in told} == {"run_and_save_rng_state", "run_with_rng_state"}
+    kept = (made != 1).float() * 2
+    y = x.detach().requires_grad_()
+    want = (kept * ((y.sin() * 2).cos() + 3)).exp() * 2 - 1
+    want.sum().backward()
+    same(made.detach(), want.detach(), rtol=1e-4, atol=1e-4)
+    same(x.grad, y.grad, rtol=1e-4, atol=1e-3)
 
 
 def test_dynamic_batch():

@@ -192,7 +192,7 @@ class _Translator:
 
     def refuse(self, n: torch.fx.Node, reason: str) -> None:
         self.refused[n] = reason
-        self.env[n] = self.stand_in(n.meta.get("val"))
+        self.env[n] = self.stand_in(n.meta["val"]) if "val" in n.meta else Opaque(f"a result of {n.target}")
 
     def stand_in(self, value):
         """An input in the place of what the node would have made, so that those behind it can be tried."""
@@ -238,6 +238,9 @@ class _Translator:
             if self.env[n] is None:
                 self.refuse(n.args[0], f"result {n.args[1]}")
                 self.env[n] = self.env[n.args[0]][n.args[1]]
+            return
+        if n.target is operator.getitem and isinstance(self.env[n.args[0]], Opaque):  # torch traced no values for it
+            self.refuse(n, self.env[n.args[0]].reason)
             return
         try:
             if n.target is COPY_IN_PLACE:
