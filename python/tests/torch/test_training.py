@@ -158,8 +158,9 @@ def test_accumulated_gradients(call):
 
 
 @pytest.mark.parametrize("cached", [True, False])
-def test_retained_graph(cached, tmp_path):
+def test_retained_graph(cached, tmp_path, monkeypatch):
     """Gradients of two losses with a common part: the graph runs backward twice."""
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     model = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 2))
     twin = copy.deepcopy(model)
     run = compiled(model, options={"cache": str(tmp_path) if cached else False})
@@ -171,6 +172,24 @@ def test_retained_graph(cached, tmp_path):
             losses.sum().backward(retain_graph=again)
     for p, q in zip(model.parameters(), twin.parameters()):
         same(p.grad, q.grad, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.RMSprop])
+def test_compiled_optimizer(kind):
+    """dynamo makes a fused multiplication and addition of what its step does in place."""
+    model = nn.Linear(8, 4)
+    twin = copy.deepcopy(model)
+    mine, other = kind(model.parameters(), lr=0.01), kind(twin.parameters(), lr=0.01)
+    step = compiled(lambda: mine.step())
+    for _ in range(3):
+        x = torch.randn(5, 8)
+        for net, update in ((model, step), (twin, other.step)):
+            net.zero_grad()
+            net(x).square().mean().backward()
+            update()
+    assert all(r.whole for r in reports)
+    for p, q in zip(model.parameters(), twin.parameters()):
+        same(p.detach(), q.detach(), rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore:weft runs a part")

@@ -21,7 +21,7 @@ from ..errors import Error
 from . import dtypes
 from .dtypes import WEFT_DTYPES
 from .layouts import layout_text, overlaps
-from .lower import TABLE, Refuse
+from .lower import Refuse, lowering
 from .lower.build import Build
 from .program import Input, Program, Result, Shapes, Weight
 from .sizes import Sizes, Solver, hint_of, is_symbolic
@@ -245,10 +245,10 @@ class _Translator:
         try:
             if n.target is COPY_IN_PLACE:
                 self.env[n] = self.copy_into(n)
-            elif n.target not in TABLE:
+            elif not (lower := lowering(n.target)):
                 raise Refuse("no lowering")
             else:
-                self.env[n] = self.checked(n, TABLE[n.target](
+                self.env[n] = self.checked(n, lower(
                     self.build, n, *torch.fx.map_arg(n.args, self.real), **torch.fx.map_arg(n.kwargs, self.real)))
         except (Refuse, Error) as problem:
             self.refuse(n, str(problem))
