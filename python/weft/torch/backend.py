@@ -28,6 +28,7 @@ from .origin import Origin
 from .partition import Unboxed, WeftGraphWarning, partition
 from .program import Program
 from .report import Piece, Report, reports
+from .sizes import is_symbolic
 from .table import decompositions
 from .translate import Translation, translate
 from .whole import keep_whole
@@ -172,6 +173,9 @@ class Graphs:
         frozen = frozen_arguments(self.model, self.arguments, self.frozen if self.gm is None else None)
         if self.gm is None and set(frozen) != set(self.frozen):
             raise LookupError("other arguments are weights than in the process that stored the graph")
+        if self.gm is not None:  # what grows from call to call is no weight
+            values = [n.meta["val"] for n in self.gm.graph.find_nodes(op="placeholder")]
+            frozen = {i: t for i, t in frozen.items() if not any(map(is_symbolic, values[i].shape))}
         return frozen
 
     def once(self, weights: tuple[Weight, ...], stale: Callable | None,

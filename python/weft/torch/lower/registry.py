@@ -32,7 +32,7 @@ def lowering(target) -> Callable | None:
 
 
 def lower(*names: str):
-    """Registers a lowering for ops, by name: of aten, where no namespace is given. Names that this torch lacks are passed
+    """Registers a lowering for ops by name, of aten where no namespace is given. Names that this torch lacks are passed
     over."""
 
     def note(function):
