@@ -174,6 +174,20 @@ def test_retained_graph(cached, tmp_path, monkeypatch):
         same(p.grad, q.grad, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_largest_elements_of_16_bits(dtype):
+    """Backward computes anew what the maximum was found among, and has to find it there."""
+    def f(x):
+        y = (x * 1.25 + 0.75) / (x.abs() + 1)
+        return y.amax(1), y.min(), torch.linalg.vector_norm(y, float("inf"), dim=0)
+
+    x = torch.randn(7, 33).to(dtype).requires_grad_()
+    z = x.detach().clone().requires_grad_()
+    sum(t.sum() for t in compiled(f)(x)).backward()
+    sum(t.sum() for t in f(z)).backward()
+    same(x.grad, z.grad, rtol=5e-2, atol=5e-2)
+
+
 @pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.RMSprop])
 def test_compiled_optimizer(kind):
     """dynamo makes a fused multiplication and addition of what its step does in place."""
