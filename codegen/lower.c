@@ -222,9 +222,25 @@ static uint32_t source_of(struct lowering *l, uint32_t p, uint32_t k)
     }
 }
 
+/* Does the node compare two values that data makes? */
+static bool compares(const struct weft_graph *g, weft_node n)
+{
+    const int op = weft_opcode_of(g, n);
+    return (op == WEFT_OP_eq || op == WEFT_OP_ne || op == WEFT_OP_lt || op == WEFT_OP_le || op == WEFT_OP_gt ||
+            op == WEFT_OP_ge) &&
+           !weft_is_const(g, weft_operand(g, n, 0)) && !weft_is_const(g, weft_operand(g, n, 1));
+}
+
+/* Values that are compared are rounded (widths.h). */
 static uint32_t operand_of(struct lowering *l, uint32_t p, uint32_t k)
 {
-    return weft_form_widen(l->form, l->begin, source_of(l, p, k));
+    const struct weft_graph *g = l->m->graph;
+    const weft_node n = l->fit->node[p];
+    const int dtype = weft_type_of(g, weft_operand(g, n, k))->dtype;
+    uint32_t op = source_of(l, p, k);
+    if (weft_dtype_is_half(dtype) && compares(g, n))
+        op = weft_form_narrow(l->form, op, dtype);
+    return weft_form_widen(l->form, l->begin, op);
 }
 
 /* A cast whose result is stored, and that its operand is already: made by an instruction of this stage that no other

@@ -3,7 +3,8 @@
  *
  * A group computes what its nodes would compute in f32: what it reads of 16 bits is widened when it is loaded, what it
  * stores is rounded then, once, and nothing in between. What is stored and read inside as well is read unrounded. A
- * cast to 16 bits that is a node of the group rounds, as its node does.
+ * cast to 16 bits that is a node of the group rounds, as its node does. Two values that are no constants are rounded
+ * before they are compared: a largest element out of memory is then among those that it was the largest of.
  *
  *   %y: bf16 = relu %h, of %h = add %x, %x     %0: bf16 = load %x[a]
  *                                              %1: f32 = cast %0

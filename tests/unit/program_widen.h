@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* program_widen.h: what a plan's groups compute of 16 bits, node by node: the text of a graph with groups becomes one
- * without, where nodes of groups compute in f32 between casts (codegen/widths.h).
+ * without, where nodes of groups compute in f32 between casts (codegen/widths.h). Comparisons stay as they are.
  *
  *   fuse @mul_tanh {                                  %in_4_0: f32[9] = cast %x
  *     %h: bf16[9] = mul %x, %y                        %in_4_3: f32[9] = cast %y
@@ -21,6 +21,7 @@ enum { WIDEN_NAMES = 512, WIDEN_BYTES = 1 << 20 };
 struct widen_value {
     char name[24], dtype[8], form[112]; /* "v1", "bf16", "[5,N]{1 0}" */
     int group;                          /* that computes it, or 0 */
+    bool constant;
 };
 struct widen {
     struct widen_value value[WIDEN_NAMES];
@@ -68,6 +69,7 @@ static inline const char *widen_type(struct widen *w, const char *at)
 {
     assert_true(w->values < WIDEN_NAMES);
     struct widen_value *const v = &w->value[w->values++];
+    v->constant = false;
     const size_t name = widen_word(at), dtype = widen_word(at + name + 2);
     snprintf(v->name, sizeof v->name, "%.*s", (int)name, at);
     snprintf(v->dtype, sizeof v->dtype, "%.*s", (int)dtype, at + name + 2);
@@ -127,6 +129,20 @@ static inline void widen_layout(const struct widen *w, struct widen_value *v, co
     }
 }
 
+/* Does the node compare two values that are no constants? */
+static inline bool widen_compares(const struct widen *w, const char *op, const char *end)
+{
+    static const char *const words[] = {"eq ", "ne ", "lt ", "le ", "gt ", "ge "};
+    bool compares = false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        compares |= !strncmp(op, words[i], strlen(words[i]));
+    for (const char *at = op; at < end && compares; at++) {
+        const struct widen_value *const v = *at == '%' ? widen_find(w, at + 1, widen_word(at + 1)) : NULL;
+        compares = !v || !v->constant;
+    }
+    return compares;
+}
+
 static inline void widen_node(struct widen *w, const char *at, const char *end)
 {
     const char *const op = widen_type(w, at + 1) + strlen(" = ");
@@ -135,6 +151,11 @@ static inline void widen_node(struct widen *w, const char *at, const char *end)
     if (shown && shown < op && !strncmp(shown, "{-}", 3))
         widen_layout(w, &v, op, end);
     const bool half = widen_is_half(&v), casts = !strncmp(op, "cast ", 5);
+    if (widen_compares(w, op, end)) {
+        widen_say(w, "  %%%s: %s%s = %.*s\n", v.name, v.dtype, v.form, (int)(end - op), op);
+        w->value[w->values++] = v;
+        return;
+    }
     widen_operands(w, op, end, true);
     widen_say(w, "  %%%s%s: %s%s = ", half && !casts ? "wide_" : "", v.name, half && !casts ? "f32" : v.dtype, v.form);
     const size_t before = w->length;
@@ -166,8 +187,10 @@ static inline const char *widen_groups(struct widen *w, const char *text)
             for (const char *name = at; !strncmp(at, "graph", 5) && (name = strchr(name, '%')); name++)
                 if (name[1 + widen_word(name + 1)] == ':')
                     widen_type(w, name + 1);
-            if (*at == '%')
-                widen_type(w, at + 1);
+            if (*at == '%') {
+                const char *const op = widen_type(w, at + 1);
+                w->value[w->values - 1].constant = !strncmp(op, " = const ", 9);
+            }
             widen_add(w, text, (size_t)(end - text));
             widen_add(w, "\n", 1);
         }

@@ -68,6 +68,21 @@ def test_size_as_number():
           dynamic=True)
 
 
+@pytest.mark.parametrize("grad", [False, True])
+def test_floats_that_change(grad, call, tmp_path, monkeypatch):
+    """torch passes a float as a tensor where it can. For other uses it guards the value, and its cache forgets that."""
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+
+    def f(x, k):
+        return (x * k).sin() / k, F.leaky_relu(x, k) + torch.full_like(x, k)
+
+    run = compiled(f, call, options={"cache": str(tmp_path)})
+    x = torch.randn(3, 4, requires_grad=grad)
+    for k in (2.5, 3.25, 0.5, 7.0):
+        same(run(x, k), f(x, k))
+    assert all(r.whole for r in reports)
+
+
 def test_sliced_concat():
     check(lambda x: torch.cat([x, x[1:], x[:-2]], 0).relu(), *[(torch.randn(n, 4),) for n in (3, 6)], dynamic=True)
 

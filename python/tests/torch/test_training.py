@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import copy
+import warnings
 
 import pytest
 import torch
 from conftest import compiled, same
 from torch import nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 from weft.torch import reports
+from weft.torch.partition import WeftGraphWarning
 
 
 class WithLoss(nn.Module):
@@ -152,6 +155,75 @@ def test_accumulated_gradients(call):
         twin(*arguments).backward()
     for ours, theirs in zip(model.parameters(), twin.parameters()):
         same(ours.grad, theirs.grad, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_retained_graph(cached, tmp_path, monkeypatch):
+    """Gradients of two losses with a common part: the graph runs backward twice."""
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    model = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 2))
+    twin = copy.deepcopy(model)
+    run = compiled(model, options={"cache": str(tmp_path) if cached else False})
+    x = torch.randn(4, 8)
+    for net in (run, twin):
+        net(x).sum().backward()
+        made = net(x)
+        for losses, again in ((made[:, 0], True), (made[:, 1], True), (made.square(), False)):
+            losses.sum().backward(retain_graph=again)
+    for p, q in zip(model.parameters(), twin.parameters()):
+        same(p.grad, q.grad, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_largest_elements_of_16_bits(dtype):
+    """Backward computes anew what the maximum was found among, and has to find it there."""
+    def f(x):
+        y = (x * 1.25 + 0.75) / (x.abs() + 1)
+        return y.amax(1), y.min(), torch.linalg.vector_norm(y, float("inf"), dim=0)
+
+    x = torch.randn(7, 33).to(dtype).requires_grad_()
+    z = x.detach().clone().requires_grad_()
+    sum(t.sum() for t in compiled(f)(x)).backward()
+    sum(t.sum() for t in f(z)).backward()
+    same(x.grad, z.grad, rtol=5e-2, atol=5e-2)
+
+
+@pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.RMSprop])
+def test_compiled_optimizer(kind):
+    """dynamo makes a fused multiplication and addition of what its step does in place."""
+    model = nn.Linear(8, 4)
+    twin = copy.deepcopy(model)
+    mine, other = kind(model.parameters(), lr=0.01), kind(twin.parameters(), lr=0.01)
+    step = compiled(lambda: mine.step())
+    for _ in range(3):
+        x = torch.randn(5, 8)
+        for net, update in ((model, step), (twin, other.step)):
+            net.zero_grad()
+            net(x).square().mean().backward()
+            update()
+    assert all(r.whole for r in reports)
+    for p, q in zip(model.parameters(), twin.parameters()):
+        same(p.detach(), q.detach(), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:weft runs a part")
+def test_dropout_in_a_checkpoint():
+    """It runs in eager, again in backward, from the state that torch keeps of its generator."""
+    def drop(x):
+        return F.dropout((x.sin() * 2).cos() + 3, 0.5, True).exp() * 2 - 1
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", WeftGraphWarning)
+        x = torch.randn(1000, requires_grad=True)
+        made = compiled(lambda t: checkpoint(drop, t, use_reentrant=False))(x)
+        made.sum().backward()
+    assert {str(w.message).rpartition(": ")[2] for w in told} == {"run_and_save_rng_state", "run_with_rng_state"}
+    kept = (made != 1).float() * 2
+    y = x.detach().requires_grad_()
+    want = (kept * ((y.sin() * 2).cos() + 3)).exp() * 2 - 1
+    want.sum().backward()
+    same(made.detach(), want.detach(), rtol=1e-4, atol=1e-4)
+    same(x.grad, y.grad, rtol=1e-4, atol=1e-3)
 
 
 def test_dynamic_batch():

@@ -316,3 +316,23 @@ def test_offload_without_a_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("WEFT_PLANS", "")
     offloaded(large())
     assert reports[0].offload == "off: no folder is known"
+
+
+def test_attributes_that_grow_are_no_weights(call):
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale, self.kept = nn.Parameter(torch.randn(4)), None
+
+        def forward(self, x):
+            self.kept = x if self.kept is None else torch.cat([self.kept, x])
+            return (self.kept * self.scale).sum(0)
+
+    model = Model().eval()
+    twin, run = copy.deepcopy(model), compiled(model, call)
+    with torch.no_grad():
+        for _ in range(6):
+            x = torch.randn(2, 4)
+            same(run(x), twin(x))
+            same(model.kept, twin.kept)
+    assert len(reports) == 3 and all(r.whole for r in reports)

@@ -143,6 +143,9 @@ def dumped(graphs) -> bytes:
     stored = graphs.stored()
     if stored is None:
         raise LookupError("a part of the graph runs in eager")
+    # of a float, torch makes a tensor for some uses and guards the value for others; its cache keeps no such guards
+    if graphs.model and any(isinstance(n.meta.get("example_value"), torch.SymFloat) for n in graphs.model.graph.nodes):
+        raise LookupError("a float that may change is an argument")
     constants = sum(t.nbytes for p in stored.programs.values() for t in p.elements.values())
     if constants > MOST_BYTES:
         raise LookupError(f"the graph holds {constants} bytes of constants")

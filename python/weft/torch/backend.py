@@ -7,10 +7,12 @@ while a graph is compiled, ``aot_cache.py`` sets what torch's cache of AOTAutogr
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import threading
 import time
+import unittest.mock
 from collections.abc import Callable, Sequence
 
 import torch
@@ -26,6 +28,7 @@ from .origin import Origin
 from .partition import Unboxed, WeftGraphWarning, partition
 from .program import Program
 from .report import Piece, Report, reports
+from .sizes import is_symbolic
 from .table import decompositions
 from .translate import Translation, translate
 from .whole import keep_whole
@@ -78,11 +81,22 @@ def weft(model: torch.fx.GraphModule, inputs: Sequence, *, options: dict | None 
     def compiler(kind: str) -> Callable[..., Graphs]:
         return lambda gm, _: Graphs(model, gm, kind, chosen, cache, origin)
 
-    with aot_cache.session(model, chosen, cache, origin) as wrap:
+    with aot_cache.session(model, chosen, cache, origin) as wrap, without_donated_buffers():
         return aot_autograd(
             fw_compiler=wrap(compiler("forward")), bw_compiler=wrap(compiler("backward")),
             inference_compiler=wrap(compiler("inference")), decompositions=decompositions(),
             partition_fn=min_cut_rematerialization_partition, keep_inference_input_mutations=True)(model, inputs)
+
+
+def without_donated_buffers() -> contextlib.AbstractContextManager:
+    """torch counts values that only a backward graph reads as given away to it, and refuses ``retain_graph=True`` then.
+    weft writes to none of them. The setting of that name would have to stay off for the process."""
+    from torch._functorch._aot_autograd import graph_compile
+
+    name = "collect_bw_donated_buffer_idxs"  # hooks that torch compiles into a graph ask it as well
+    if not hasattr(graph_compile, name) or torch._C._autograd._top_saved_tensors_default_hooks(True):
+        return contextlib.nullcontext()
+    return unittest.mock.patch.object(graph_compile, name, lambda *_: [])
 
 
 def restored(stored: Stored, model, options: Options, cache: Cache, origin: Origin) -> Callable:
@@ -159,6 +173,9 @@ class Graphs:
         frozen = frozen_arguments(self.model, self.arguments, self.frozen if self.gm is None else None)
         if self.gm is None and set(frozen) != set(self.frozen):
             raise LookupError("other arguments are weights than in the process that stored the graph")
+        if self.gm is not None:  # what grows from call to call is no weight
+            values = [n.meta["val"] for n in self.gm.graph.find_nodes(op="placeholder")]
+            frozen = {i: t for i, t in frozen.items() if not any(map(is_symbolic, values[i].shape))}
         return frozen
 
     def once(self, weights: tuple[Weight, ...], stale: Callable | None,

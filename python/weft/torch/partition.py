@@ -107,7 +107,8 @@ def run_pieces(fused: torch.fx.GraphModule, targets: list[int]) -> Callable:
 def tell(refused: dict[torch.fx.Node, str], report: Report) -> None:
     """One warning that names all ops which weft does not take."""
     for n, reason in refused.items():
-        report.reasons.setdefault(op_name(n), reason)
+        if n.target is not operator.getitem:  # which goes with its op
+            report.reasons.setdefault(op_name(n), reason)
     if not refused:
         return
     ops = ", ".join(op if reason == "no lowering" else f"{op} ({reason})"

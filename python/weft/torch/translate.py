@@ -21,7 +21,7 @@ from ..errors import Error
 from . import dtypes
 from .dtypes import WEFT_DTYPES
 from .layouts import layout_text, overlaps
-from .lower import TABLE, Refuse
+from .lower import Refuse, lowering
 from .lower.build import Build
 from .program import Input, Program, Result, Shapes, Weight
 from .sizes import Sizes, Solver, hint_of, is_symbolic
@@ -192,7 +192,7 @@ class _Translator:
 
     def refuse(self, n: torch.fx.Node, reason: str) -> None:
         self.refused[n] = reason
-        self.env[n] = self.stand_in(n.meta.get("val"))
+        self.env[n] = self.stand_in(n.meta["val"]) if "val" in n.meta else Opaque(f"a result of {n.target}")
 
     def stand_in(self, value):
         """An input in the place of what the node would have made, so that those behind it can be tried."""
@@ -239,13 +239,16 @@ class _Translator:
                 self.refuse(n.args[0], f"result {n.args[1]}")
                 self.env[n] = self.env[n.args[0]][n.args[1]]
             return
+        if n.target is operator.getitem and isinstance(self.env[n.args[0]], Opaque):  # torch traced no values for it
+            self.refuse(n, self.env[n.args[0]].reason)
+            return
         try:
             if n.target is COPY_IN_PLACE:
                 self.env[n] = self.copy_into(n)
-            elif n.target not in TABLE:
+            elif not (lower := lowering(n.target)):
                 raise Refuse("no lowering")
             else:
-                self.env[n] = self.checked(n, TABLE[n.target](
+                self.env[n] = self.checked(n, lower(
                     self.build, n, *torch.fx.map_arg(n.args, self.real), **torch.fx.map_arg(n.kwargs, self.real)))
         except (Refuse, Error) as problem:
             self.refuse(n, str(problem))

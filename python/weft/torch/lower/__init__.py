@@ -6,6 +6,6 @@ from __future__ import annotations
 from . import (  # noqa: F401 - each registers its ops
     attention, backward, creation, elementwise, indices, normalisation, pairs, pooling, products,
     random, recurrent, reductions, shapes, windows)
-from .registry import TABLE, Refuse
+from .registry import TABLE, Refuse, lowering
 
-__all__ = ["TABLE", "Refuse"]
+__all__ = ["TABLE", "Refuse", "lowering"]

@@ -12,7 +12,7 @@ from .registry import Refuse, lower
 
 @lower("_to_copy", "clone", "alias", "detach", "lift_fresh_copy", "lift_fresh", "contiguous", "to.dtype",
        "_conj_physical", "conj_physical", "_conj", "resolve_conj", "resolve_neg", "real", "positive", "lift",
-       "view_copy.dtype", "detach_copy", "alias_copy")
+       "view_copy.dtype", "detach_copy", "alias_copy", "prims::convert_element_type")
 def copy(b, n, x, *args, **_):
     if str(n.target).startswith("aten.view_copy"):
         raise Refuse("a change of type bit by bit")

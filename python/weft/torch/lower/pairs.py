@@ -197,6 +197,13 @@ def addcmul(b, n, x, y, z, value=1):
     return b.cast(b.op("add", x, product), dtype)
 
 
+@lower("prims::fma")
+def fma(b, n, x, y, z):
+    """What dynamo makes of addcmul_ and addcdiv_, as optimizers have them."""
+    dtype, sizes = result_dtype(n), result_sizes(b, n)
+    return b.op("fma", *(b.operand(v, dtype, sizes) for v in (x, y, z)))
+
+
 @lower("lerp.Scalar", "lerp.Tensor")
 def lerp(b, n, x, y, weight):
     dtype, sizes = result_dtype(n), result_sizes(b, n)

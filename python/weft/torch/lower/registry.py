@@ -10,6 +10,8 @@ import torch
 aten = torch.ops.aten
 #: overload (or operator.getitem) -> function(build, FX node, *arguments with weft nodes in place of FX nodes)
 TABLE: dict[object, Callable] = {}
+#: the same by name, of ops in libraries that torch loads when a program needs them
+LATE: dict[str, Callable] = {}
 
 
 class Refuse(NotImplementedError):
@@ -25,8 +27,13 @@ def named(name: str):
     return getattr(packet, overload or "default", None) if packet is not None else None
 
 
+def lowering(target) -> Callable | None:
+    return TABLE.get(target) or LATE.get(str(target))
+
+
 def lower(*names: str):
-    """Registers a lowering for ops of aten, by name. Names that this torch lacks are passed over."""
+    """Registers a lowering for ops by name, of aten where no namespace is given. Names that this torch lacks are passed
+    over."""
 
     def note(function):
         for name in names:
@@ -35,6 +42,8 @@ def lower(*names: str):
                 if target in TABLE:
                     raise KeyError(f"two lowerings of {name}")
                 TABLE[target] = function
+            elif "::" in name:
+                LATE[f"{name.replace('::', '.')}.default"] = function
         return function
 
     return note
