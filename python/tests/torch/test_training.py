@@ -241,6 +241,31 @@ def test_statistics_of_infinities():
         torch.testing.assert_close(found, want, equal_nan=True)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("groups", [1, 4])
+@pytest.mark.parametrize("bad", [torch.inf, torch.nan])
+def test_a_weight_that_is_no_number(groups, bad, dtype):
+    """In a transposed convolution, and in the gradient of a strided one, it meets none of the zeros between elements.
+    Away from borders, where padding counts as zeros, results are NaN where eager's are."""
+    x, y = torch.randn(2, 8, 7, 7, dtype=dtype), torch.randn(2, 8, 14, 14, dtype=dtype)
+    w = torch.randn(8, 8 // groups, 3, 3, dtype=dtype)
+    w[3, 0, 1, 2] = bad
+
+    def gradient(f):
+        given = y.clone().requires_grad_()
+        f(given, w).backward(x)
+        return given.grad
+
+    run = compiled(lambda y, w: F.conv2d(y, w, None, 2, 1, 1, groups))
+    pairs = [(compiled(lambda x, w: F.conv_transpose2d(x, w, None, 2, 1, 1, groups))(x, w),
+              F.conv_transpose2d(x, w, None, 2, 1, 1, groups)),
+             (gradient(run), gradient(lambda y, w: F.conv2d(y, w, None, 2, 1, 1, groups)))]
+    for got, want in pairs:
+        got, want = (v[:, :, 2:-2, 2:-2] for v in (got, want))
+        assert not want.isfinite().all() and want.isfinite().any()
+        torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-4, equal_nan=True)
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_batch_norm_with_statistics_of_16_bits(dtype, call):
     """torch traces the new running statistics as f32; its op gives the module's type."""
