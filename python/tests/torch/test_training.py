@@ -266,6 +266,16 @@ def test_a_weight_that_is_no_number(groups, bad, dtype):
         torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-4, equal_nan=True)
 
 
+def test_without_winograd():
+    """An infinite weight makes infinite results, as in eager, and no NaN but at borders, whose padding counts as 0."""
+    x, w = torch.randn(2, 32, 28, 28), torch.randn(32, 32, 3, 3, requires_grad=True)
+    w.data[5, 3, 0, 1] = torch.inf
+    run = compiled(lambda x, w: F.conv2d(x, w, None, 1, 1), options={"winograd": False})
+    got, want = (f(x, w)[:, :, 1:-1, 1:-1] for f in (run, lambda x, w: F.conv2d(x, w, None, 1, 1)))
+    assert want[:, 5].isinf().all()
+    torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_batch_norm_with_statistics_of_16_bits(dtype, call):
     """torch traces the new running statistics as f32; its op gives the module's type."""
