@@ -13,6 +13,11 @@ weft_val weft_build_wide(struct weft_builder *b, weft_node node);
 /* What a loose cast rounds, or none. */
 weft_val weft_before_rounding(const struct weft_graph *graph, weft_val v);
 
+/* decompose_phases.c: can this transposed convolution be computed phase by phase? If so, its result; `mirror`: its
+ * weights as [o, c / groups, taps…], taps in reverse order. */
+bool weft_has_phases(const struct weft_graph *graph, weft_node node);
+weft_val weft_build_phases(struct weft_builder *b, weft_node node, weft_val mirror);
+
 /* Steps of an activation. All have one type, the operand's or f32 where that is narrower; constants are uniform. */
 struct weft_chain {
     struct weft_builder *b;

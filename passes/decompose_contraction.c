@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* decompose_contraction.c: the rules of decompose for composites that hold a contraction.
  *
- *   conv_transpose   where kernels have none: conv of x with stride - 1 zeros behind each element, and the mirrored
- *                    weights. It multiplies by those zeros, stride times too many along each axis. The kernel of f32
- *                    has vectors along the results of a group, so in groups it is left those that fill half of one.
+ *   conv_transpose   where kernels have none: phase by phase (decompose_phases.c). Where that cannot be, a conv of x
+ *                    with stride - 1 zeros behind each element, and the mirrored weights. The kernel of f32 has
+ *                    vectors along the results of a group, so in groups it is left those that fill half of one.
  *   matmul, conv     of 16-bit floats: in f32 between casts, for as long as no kernel reads 16 bits itself
  *
  * Needs and keeps: nothing. */
@@ -92,6 +92,8 @@ static weft_val conv_transpose(struct weft_rewriting *r, weft_node n)
         if (most <= 0) /* a convolution has at least one window for some sizes */
             return weft_build_splat(b, &result, 0);
     }
+    if (weft_has_phases(g, n))
+        return weft_build_phases(b, n, mirrored(b, w, groups));
     const unsigned spatial = type.rank - 2u;
     weft_dim pad[2 * WEFT_MAX_RANK], dilation[WEFT_MAX_RANK];
     for (unsigned i = 0; i < 2u * type.rank; i++)
@@ -139,6 +141,6 @@ static weft_val in_f32(struct weft_rewriting *r, weft_node n)
 static const struct weft_rule rules[] = {
     {"matmul",         WEFT_OP_matmul,         in_f32,         "16-bit products in f32"},
     {"conv",           WEFT_OP_conv,           in_f32,         "16-bit products in f32"},
-    {"conv_transpose", WEFT_OP_conv_transpose, conv_transpose, "a convolution of the dilated operand"},
+    {"conv_transpose", WEFT_OP_conv_transpose, conv_transpose, "convolutions of its phases, or of the dilated operand"},
 };
 const struct weft_rule_set weft_decompose_contractions = WEFT_RULE_SET(rules);

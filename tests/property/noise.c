@@ -449,14 +449,14 @@ static bool run_on(struct noise_run *run, weft_node node, const struct weft_tens
 static bool run_node(struct noise_run *run, weft_node node, struct weft_tensor *value)
 {
     const struct weft_node_info *info = weft_node_of(run->graph, node);
-    struct weft_tensor in[16];
+    struct weft_tensor in[64]; /* a transposed convolution's phases are joined by one concat */
     const bool wide = run->wide && weft_may_be_wide(run->graph, node) && next_bits(run->state) & 3;
-    for (unsigned i = 0; i < info->operands && i < 16; i++) {
+    for (unsigned i = 0; i < info->operands && i < 64; i++) {
         const weft_val operand = weft_operand(run->graph, node, i);
         in[i] = weft_widened(run->graph, operand, &value[operand.id], wide);
     }
     const bool done = run_on(run, node, in, &value[info->first_result], wide);
-    for (unsigned i = 0; i < info->operands && i < 16; i++)
+    for (unsigned i = 0; i < info->operands && i < 64; i++)
         if (in[i].data != value[weft_operand(run->graph, node, i).id].data)
             free(in[i].data);
     return done;

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import inspect
+import os
 import sys
 import warnings
+from pathlib import Path
 
 import pytest
 import torch
@@ -42,6 +45,57 @@ def test_one_warning_names_all(call):
     assert len(report.pieces) == 2 and not report.whole
     assert set(report.eager) == {"linalg_inv_ex.default", "special_airy_ai.default"}
     assert "airy" in str(report)
+
+
+def line_of(function, text: str) -> int:
+    """The only line of it that has this text."""
+    lines, first = inspect.getsourcelines(function)
+    (found,) = [i for i, line in enumerate(lines, first) if text in line]
+    return found
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_the_warning_says_where_ops_are(inside, call, monkeypatch):
+    """By the innermost line that is not torch's, from the current directory; in reports too."""
+    def many(x):
+        for _ in range(2):
+            x = torch.special.airy_ai(x * 2 + 1)
+        x = torch.special.airy_ai(x.sin() * 3)
+        return torch.special.airy_ai(x.sin() * 5) * nn.functional.soft_margin_loss(torch.logcumsumexp(x, 0), x)
+
+    folder = Path(__file__).parent
+    monkeypatch.chdir(folder if inside else folder.parent / "torch" / "..")
+    with pytest.warns(WeftGraphWarning) as caught, torch.no_grad():
+        compiled(many, call)(torch.rand(4))
+    place = Path(__file__).name if inside else os.path.join("torch", Path(__file__).name)
+    first, last = (line_of(many, text) for text in ("* 2 + 1", "* 5)"))
+    airy = f"special_airy_ai.default at {place}:{first} and 2 more"
+    assert str(caught[0].message).endswith(f" in eager: logcumsumexp.default at {place}:{last}, {airy}")
+    assert f"  eager: {airy} (4): no lowering" in str(reports[0])
+
+
+def test_the_warning_of_a_backward_graph_says_where_its_ops_are():
+    def f(t):
+        return torch.logcumsumexp((t * 2).sin() + 1, 0).relu().sum()
+
+    run = compiled(f)
+    with pytest.warns(WeftGraphWarning) as caught:
+        run(torch.randn(4, 4, requires_grad=True)).backward()
+    line = line_of(f, "logcumsumexp")
+    assert [f"{Path(__file__).name}:{line}" in str(w.message) for w in caught] == [True, True]
+
+
+def test_ops_of_torchs_own_modules_are_at_their_call():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.pool = nn.FractionalMaxPool2d(2, output_size=2)
+
+        def forward(self, x):
+            return self.pool(x.relu() * 2) + 1
+
+    with pytest.warns(WeftGraphWarning, match=rf"at \S*{Path(__file__).name}:{line_of(Model.forward, 'self.pool')}"):
+        compiled(Model())(torch.randn(1, 1, 6, 6))
 
 
 def here() -> tuple[str, int]:

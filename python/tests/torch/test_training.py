@@ -281,6 +281,73 @@ def test_long_sums_of_gradients():
     assert error < 2.5 * ((dy @ w).double() - want).norm() / want.norm()
 
 
+@pytest.mark.parametrize("norm, shape", [(nn.BatchNorm1d(24), (3000, 24)), (nn.BatchNorm2d(16), (4, 16, 64, 64)),
+                                         (nn.BatchNorm3d(35), (2, 35, 5, 9, 7)),
+                                         (nn.InstanceNorm2d(16, affine=True), (4, 16, 64, 64)),
+                                         (nn.LayerNorm(256), (512, 256)), (nn.GroupNorm(4, 16), (4, 16, 64, 64))],
+                         ids=lambda v: type(v).__name__ if isinstance(v, nn.Module) else "")
+@pytest.mark.parametrize("mean", [0, 100])
+def test_norms_are_as_exact_as_in_eager(norm, shape, mean):
+    """By the error against doubles over several draws. Beside a deviation of 1, each rounding of a mean of 100 is a
+    large error of all that is computed from it."""
+    run, errors = compiled(ours := copy.deepcopy(norm)), []
+    for _ in range(6):
+        x, dy, made = torch.randn(shape) + mean, torch.randn(shape), []
+        for model, call in ((ours, run), *[(m, m) for m in (copy.deepcopy(norm), copy.deepcopy(norm).double())]):
+            model.zero_grad()
+            given = x.to(model.weight.dtype).requires_grad_()
+            call(given).backward(dy.to(given.dtype))
+            made.append([model.weight.grad, model.bias.grad])
+        errors.append([[float((a - b).norm() / b.norm()) for a, b in zip(m, made[2])] for m in made[:2]])
+    got, want = torch.tensor(errors).square().mean(0).sqrt()
+    assert (got <= 1.5 * want + 6e-8).all(), (got, want)
+
+
+def test_statistics_of_infinities():
+    """Channels of them have the statistics that eager finds, and no other has NaN."""
+    theirs, x = nn.BatchNorm2d(5), torch.randn(4, 5, 3, 3)
+    ours = copy.deepcopy(theirs)
+    x[1, 0, 1, 1], x[2, 1, 0, 2], x[0, 2, 0, 0] = [torch.inf] * 3
+    x[0, 2, 1, 0], x[3, 3, 2, 2] = -torch.inf, torch.nan
+    for found, want in zip((compiled(ours)(x), *ours.buffers()), (theirs(x), *theirs.buffers())):
+        torch.testing.assert_close(found, want, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("groups", [1, 4])
+@pytest.mark.parametrize("bad", [torch.inf, torch.nan])
+def test_a_weight_that_is_no_number(groups, bad, dtype):
+    """In a transposed convolution, and in the gradient of a strided one, it meets none of the zeros between elements.
+    Away from borders, where padding counts as zeros, results are NaN where eager's are."""
+    x, y = torch.randn(2, 8, 7, 7, dtype=dtype), torch.randn(2, 8, 14, 14, dtype=dtype)
+    w = torch.randn(8, 8 // groups, 3, 3, dtype=dtype)
+    w[3, 0, 1, 2] = bad
+
+    def gradient(f):
+        given = y.clone().requires_grad_()
+        f(given, w).backward(x)
+        return given.grad
+
+    run = compiled(lambda y, w: F.conv2d(y, w, None, 2, 1, 1, groups))
+    pairs = [(compiled(lambda x, w: F.conv_transpose2d(x, w, None, 2, 1, 1, groups))(x, w),
+              F.conv_transpose2d(x, w, None, 2, 1, 1, groups)),
+             (gradient(run), gradient(lambda y, w: F.conv2d(y, w, None, 2, 1, 1, groups)))]
+    for got, want in pairs:
+        got, want = (v[:, :, 2:-2, 2:-2] for v in (got, want))
+        assert not want.isfinite().all() and want.isfinite().any()
+        torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-4, equal_nan=True)
+
+
+def test_without_winograd():
+    """An infinite weight makes infinite results, as in eager, and no NaN but at borders, whose padding counts as 0."""
+    x, w = torch.randn(2, 32, 28, 28), torch.randn(32, 32, 3, 3, requires_grad=True)
+    w.data[5, 3, 0, 1] = torch.inf
+    run = compiled(lambda x, w: F.conv2d(x, w, None, 1, 1), options={"winograd": False})
+    got, want = (f(x, w)[:, :, 1:-1, 1:-1] for f in (run, lambda x, w: F.conv2d(x, w, None, 1, 1)))
+    assert want[:, 5].isinf().all()
+    torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_batch_norm_with_statistics_of_16_bits(dtype, call):
     """torch traces the new running statistics as f32; its op gives the module's type."""

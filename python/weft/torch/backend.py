@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from ..errors import Error
+from ..plan import Flags
 from ..warn import warn
 from . import aot_cache, fast, offload
 from .cache import Cache, default_folder
@@ -44,6 +45,7 @@ class Options:
     outputs: str = "pool"  #: where results lie: "pool", memory that is kept between calls, or "torch", its allocator,
     #: which the call in Python asks; results can then be resized
     cache: bool | str = True  #: keep plans on disk for later processes; a folder: there, and not in the default one
+    winograd: bool = True  #: 3x3 convolutions and gradients of their weights may use Winograd's transforms
     report: bool = True  #: keep a report of each graph in weft.torch.reports
     call: str = "auto"  #: "auto": from C where it can be; "python": for comparison
 
@@ -60,6 +62,7 @@ class Options:
                 ("threads", type(made.threads) is int and made.threads >= 0, "a number of at least 0"),
                 ("outputs", made.outputs in ("pool", "torch"), '"pool" or "torch"'),
                 ("cache", isinstance(made.cache, (bool, str)), "True, False or a folder"),
+                ("winograd", isinstance(made.winograd, bool), "True or False"),
                 ("report", isinstance(made.report, bool), "True or False"),
                 ("call", made.call in ("auto", "python"), '"auto" or "python"')):
             if not right:
@@ -272,7 +275,7 @@ class Graphs:
             return boxed(Assemble(lambda args: [], program))
         start = time.perf_counter()
         graph = program.open(self.cache.context, tensors, static)
-        plan, cached = self.cache.compile(graph)
+        plan, cached = self.cache.compile(graph, Flags(0) if self.options.winograd else Flags.NO_WINOGRAD)
         offload.forget()  # what was read for packing
         asked = {"call": self.options.call == "python", "outputs": self.options.outputs == "torch"}
         why = " ".join(f"option {name}" for name in asked if asked[name]) or fast.why_not(program)

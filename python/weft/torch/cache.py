@@ -61,11 +61,11 @@ class Cache:
             warn(f"backend weft: plans are not kept in {folder}: {why}")
         return cls(context, None if why else folder, why)
 
-    def compile(self, graph: Graph) -> tuple[Plan, str]:
+    def compile(self, graph: Graph, flags: Flags) -> tuple[Plan, str]:
         """A plan, and what the cache has to do with it."""
         if not self.folder:
-            return graph.compile(), f"off: {self.why}"
-        plan = graph.compile(flags=Flags.STORE)
+            return graph.compile(flags), f"off: {self.why}"
+        plan = graph.compile(flags | Flags.STORE)
         found, reason = plan.stored()
         return plan, "hit" if found else f"miss: {reason}"
 

@@ -4,18 +4,25 @@ at several graphs; nothing is decided by it."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import os
 import re
 from collections.abc import Iterable
 
 import torch
 
+from ..warn import STANDARD
 from .sizes import is_symbolic
 
 _RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_\d+")  # what is behind a graph break, a function to dynamo
 #: what reading torch's insides may end in where they are others than this expects
 UNEXPECTED = (AttributeError, TypeError, IndexError, KeyError)
 _LOCAL = re.compile(r"^[LG]\['(\w+)'\]")  # how dynamo writes the name of an argument or global
+
+
+_FRAME = re.compile(r'^\s*File "(.+)", line (\d+), in ', re.MULTILINE)  # of the stack that dynamo keeps, as text
+_INSIDE = (os.path.dirname(torch.__file__) + os.sep, STANDARD)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,6 +80,19 @@ def function(model: torch.fx.GraphModule) -> tuple[str, str]:
     name = getattr(code, "co_qualname", code.co_name)  # a qualified name: from Python 3.11 on
     place = "" if code.co_filename.startswith("<") else f"{code.co_filename}:{code.co_firstlineno}"
     return _RESUMED.sub(r"\1, resumed", name).replace("<locals>.", ""), place
+
+
+def place_of(n: torch.fx.Node) -> str:
+    """The innermost line of the program (not of torch) that asks for what a node computes, as file:line, with a file
+    below the current directory named from there; "" where torch does not tell."""
+    frames = _FRAME.findall(n.meta.get("stack_trace") or "")
+    theirs = [frame for frame in frames if not frame[0].startswith(_INSIDE)]
+    if not frames:
+        return ""
+    file, line = (theirs or frames)[-1]
+    with contextlib.suppress(OSError):  # a current directory that is gone
+        file = file.removeprefix(os.getcwd() + os.sep)
+    return f"{file}:{line}"
 
 
 def module_class(model: torch.fx.GraphModule) -> str:

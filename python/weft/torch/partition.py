@@ -12,6 +12,7 @@ from torch.fx.passes.operator_support import OperatorSupportBase
 
 from ..errors import WeftWarning
 from ..warn import warn
+from .origin import place_of
 from .report import Report
 from .translate import COPY_IN_PLACE
 
@@ -105,13 +106,18 @@ def run_pieces(fused: torch.fx.GraphModule, targets: list[int]) -> Callable:
 
 
 def tell(refused: dict[torch.fx.Node, str], report: Report) -> None:
-    """One warning that names all ops which weft does not take."""
+    """One warning that names all ops which weft does not take, and where the program asks for them."""
     for n, reason in refused.items():
-        if n.target is not operator.getitem:  # which goes with its op
-            report.reasons.setdefault(op_name(n), reason)
+        if n.target is operator.getitem:  # which goes with its op
+            continue
+        op, place = op_name(n), place_of(n)
+        report.reasons.setdefault(op, reason)
+        places = report.places.setdefault(op, [])
+        if place and place not in places:
+            places.append(place)
     if not refused:
         return
-    ops = ", ".join(op if reason == "no lowering" else f"{op} ({reason})"
+    ops = ", ".join(report.placed(op) if reason == "no lowering" else f"{report.placed(op)} ({reason})"
                     for op, reason in sorted(report.reasons.items()))
     warn(f"weft runs a part of the {report.kind} graph{report.origin.of_name} in eager: {ops}", WeftGraphWarning)
 

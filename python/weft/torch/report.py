@@ -45,11 +45,17 @@ class Report:
     pieces: list[Piece] = dataclasses.field(default_factory=list)
     eager: dict[str, int] = dataclasses.field(default_factory=dict)  #: op -> how many nodes of it run in eager
     reasons: dict[str, str] = dataclasses.field(default_factory=dict)  #: op -> why
+    places: dict[str, list[str]] = dataclasses.field(default_factory=dict)  #: op that weft refuses -> lines, file:line
 
     @property
     def whole(self) -> bool:
         """Is the graph at most one plan, without eager ops?"""
         return len(self.pieces) <= 1 and not self.eager
+
+    def placed(self, op: str) -> str:
+        """The op with its first line."""
+        places = self.places.get(op)
+        return op if not places else f"{op} at {places[0]}" + f" and {len(places) - 1} more" * (len(places) > 1)
 
     def __str__(self) -> str:
         origin, given = str(self.origin), self.origin.inputs
@@ -59,9 +65,9 @@ class Report:
         lines += [f"  inputs: {', '.join(given[:MOST_INPUTS])}{more}"] if given else []
         lines += [f"  AOTAutograd's cache: {self.aot}"] if self.aot else []
         lines += [f"  weights in a file: {self.offload}"] if self.offload else []
-        lines += [f"  eager: {op} ({count}): {self.reasons.get(op, 'a small piece between others')}"
+        lines += [f"  eager: {self.placed(op)} ({count}): {self.reasons.get(op, 'a small piece between others')}"
                   for op, count in sorted(self.eager.items())]
-        lines += [f"  cuts the graph: {op}: {reason}" for op, reason in sorted(self.reasons.items())
+        lines += [f"  cuts the graph: {self.placed(op)}: {reason}" for op, reason in sorted(self.reasons.items())
                   if op not in self.eager]
         lines += [f"  plan {i}: {p.nodes} ops, {p.frozen} frozen and {p.static} static weights, translated in "
                   f"{p.translate_s:.2f} s, compiled in {p.compile_s:.2f} s, called from {p.call}"

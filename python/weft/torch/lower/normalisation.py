@@ -117,11 +117,18 @@ def batch_norm(b, n, x, scale, bias, mean, spread, momentum, epsilon):
 
 
 def batch_moments(b, x):
-    """Mean and variance of each channel, and how many elements each has."""
+    """Mean and variance of each channel, and how many elements each has. A mean has some roundings of its sum, each of
+    which a large mean makes large beside the deviation: the mean of the differences, which the pass of the variance
+    has in registers anyway, takes them off again. Then the mean is rounded once, as ATen's, which adds doubles."""
     axes = [a for a in range(x.rank) if a != 1]
     wide = b.wide(x)
     count = b.times([x.dims[a] for a in axes])
-    return b.op("mean", wide, axes=axes), b.op("variance", wide, axes=axes), count
+    mean = b.op("mean", wide, axes=axes)
+    gap = b.op("sub", wide, b.along(mean, x.dims, [1]))
+    rest, square = b.op("mean", gap, axes=axes), b.op("mean", b.op("mul", gap, gap), axes=axes)
+    rest = b.select(b.op("eq", b.op("sub", rest, rest), b.like(rest, 0)), rest, b.like(rest, 0))  # of an infinite mean
+    spread = b.op("max", b.op("sub", square, b.op("mul", rest, rest)), b.like(square, 0))
+    return b.op("add", mean, rest), spread, count
 
 
 @lower("_native_batch_norm_legit_functional", "_native_batch_norm_legit.no_stats", "_batch_norm_with_update_functional")
