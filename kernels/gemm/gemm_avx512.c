@@ -7,7 +7,7 @@
 #include "kernels/gemm/gemm_avx512_narrow.h"
 
 #include "kernels/gemm/clamp.inc"
-#include "kernels/gemm/gemm_copy.inc"
+#include "kernels/gemm/gemm_copy_avx512.inc"
 
 #define VECTORS 1
 #define TAIL    0

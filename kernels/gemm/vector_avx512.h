@@ -20,7 +20,7 @@ enum { LANES = 16 };
 #define ANY_STRIDE 1
 #define TURNS      1
 #define FEW_LINES  0
-#define COPIES     (VECTORS == 4) /* do tiles copy operands (gemm_copy.h)? With copy_on, of gemm_copy.inc. */
+#define COPIES     (VECTORS == 4) /* do tiles copy operands (gemm_copy.h)? With copy_on, of gemm_copy_avx512.inc. */
 #define VECTOR_ADD_PRODUCT(sum, x, y) ((sum) = vector_fma(x, y, sum))
 
 static inline vector vector_zero(void) { return _mm512_setzero_ps(); }
