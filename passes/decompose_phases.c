@@ -88,25 +88,28 @@ static weft_val taps_of(struct weft_builder *b, weft_val mirror, const struct ax
     return weft_build(b, WEFT_OP_slice, 1, &mirror, 3, attr, NULL);
 }
 
-/* x without the elements that a negative pad takes off; the pads that are left, all befores first. */
+/* x without the elements that a negative pad takes off; the pads that are left, all befores first. Of an axis that one
+ * side takes elements off both sides are padded here: what one side leaves may be less than nothing without the other. */
 static weft_val padded_for(struct weft_builder *b, weft_val x, const struct phase *phase, unsigned spatial,
                            weft_dim *pad)
 {
     const struct weft_type type = *weft_type_of(b->graph, x), scalar = {.dtype = type.dtype};
-    weft_dim cut[2 * WEFT_MAX_RANK];
-    bool cuts = false;
+    weft_dim here[2 * WEFT_MAX_RANK];
+    bool any = false;
     for (unsigned i = 0; i < 2u * type.rank; i++)
-        cut[i] = weft_dim_of(0);
-    for (unsigned i = 0; i < 2 * spatial; i++) {
-        const int64_t size = i < spatial ? phase[i].before : phase[i - spatial].behind;
-        pad[i] = weft_dim_of(size > 0 ? size : 0);
-        cut[i < spatial ? 2 + i : type.rank + 2 + i - spatial] = weft_dim_of(size < 0 ? size : 0);
-        cuts = cuts || size < 0;
+        here[i] = weft_dim_of(0);
+    for (unsigned i = 0; i < spatial; i++) {
+        const bool cuts = phase[i].before < 0 || phase[i].behind < 0;
+        weft_dim *const before = cuts ? &here[2 + i] : &pad[i];
+        weft_dim *const behind = cuts ? &here[type.rank + 2u + i] : &pad[spatial + i];
+        pad[i] = pad[spatial + i] = weft_dim_of(0);
+        *before = weft_dim_of(phase[i].before), *behind = weft_dim_of(phase[i].behind);
+        any = any || cuts;
     }
-    if (!cuts)
+    if (!any)
         return x;
     const weft_val operand[] = {x, weft_build_splat(b, &scalar, 0)};
-    const struct weft_attr attr = weft_attr_of_dims(WEFT_ATTR_pad, 2u * type.rank, cut);
+    const struct weft_attr attr = weft_attr_of_dims(WEFT_ATTR_pad, 2u * type.rank, here);
     return weft_build(b, WEFT_OP_pad, 2, operand, 1, &attr, NULL);
 }
 

@@ -36,7 +36,8 @@ enum {
     CACHE = 1 << 20, LEAST_CACHE = 128 << 10, MOST_CACHE = 4 << 20, /* bytes of second-level cache: within_cache */
     BAND_ROWS = 192, /* of packed A: with BAND_DEPTH, 384 KiB beside the panel of B */
     BAND_DEPTH = 512,
-    SPREAD_DEPTH = 1024, /* of a B whose next panel tiles copy */
+    SPREAD_DEPTH = 1024, /* of a B whose next panel tiles copy, */
+    SPREAD_COLUMNS = 65, /* which it has, of as many columns as tiles that copy have */
     BAND_COLUMNS = 1024, /* of packed B where A is packed too, and would be once more for each block */
     PLACE_ROWS = 96,     /* of A in place: with most of a panel they stay in the second-level cache */
     MOST_PLACE_ROWS = 192,
@@ -310,7 +311,7 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     const bool flat_far = l->c_col == 1 && !l->aside && l->k > THIN_K && l->k <= FETCH_K && l->n > kernel->columns &&
                  g->batch * l->m * l->n > weft_gemm_within_cache(g, FAR) && kernel->columns == WEFT_GEMM_COLUMNS;
     l->spreads = l->pack_b && !l->expands && !weft_gemm_makes_b(g) && (l->b_col == 1 || l->b_row == 1) &&
-                 kernel->columns == WEFT_GEMM_COLUMNS;
+                 kernel->columns == WEFT_GEMM_COLUMNS && l->n >= SPREAD_COLUMNS && !l->aside;
     choose_prefetches(g, l);
     l->mc = l->m, l->nc = l->pack_b ? kernel->columns : l->n;
     l->kc = weft_gemm_within_cache(g, kernel->depth);

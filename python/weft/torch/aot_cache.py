@@ -267,4 +267,4 @@ def version() -> str:
 
 def salt(options) -> str:
     """What torch's key lacks. Options that only say how a plan is called or kept do not change the entry."""
-    return f"{version()} freeze {options.freeze}"
+    return f"{version()} freeze {options.freeze} winograd {options.winograd}"

@@ -177,8 +177,8 @@ class Graphs:
         if self.gm is None and set(frozen) != set(self.frozen):
             raise LookupError("other arguments are weights than in the process that stored the graph")
         if self.gm is not None:  # what grows from call to call is no weight
-            values = [n.meta["val"] for n in self.gm.graph.find_nodes(op="placeholder")]
-            frozen = {i: t for i, t in frozen.items() if not any(map(is_symbolic, values[i].shape))}
+            holders = self.gm.graph.find_nodes(op="placeholder")
+            frozen = {i: t for i, t in frozen.items() if not any(map(is_symbolic, holders[i].meta["val"].shape))}
         return frozen
 
     def once(self, weights: tuple[Weight, ...], stale: Callable | None,
