@@ -4,9 +4,9 @@
  *   Call(list) -> list: compares weights, reads arguments, empties the list, runs the plan, returns new tensors
  *
  * Python's limited API of 3.10 and no header of torch's: tensors are read and made through the table of C functions
- * that the type torch.Tensor carries as a capsule (DLPack 1.3), and weights are compared by identity and by the getter
- * of torch.Tensor._version. Functions of libweft come as addresses from the library that Python has loaded, so this
- * module links to nothing.
+ * that the type torch.Tensor carries as a capsule (DLPack 1.3), and weights are compared by identity, by where their
+ * elements lie, and by the getter of torch.Tensor._version. Functions of libweft come as addresses from the library
+ * that Python has loaded, so this module links to nothing.
  *
  * Results lie in memory of a pool (pool.h). All else is guarded by the GIL, which is let go around weft_run; callers
  * that come meanwhile take another execution. What this call cannot do (an argument that lies otherwise than the plan
@@ -17,8 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <structmember.h>
-
-#include "dlpack.h"
 
 /* --- what setup() was given --------------------------------------------------------------------------------------- */
 
@@ -36,8 +34,6 @@ static struct { /* in the order of FUNCTIONS in weft/torch/fast.py */
 } weft;
 _Static_assert(sizeof weft == FUNCTIONS * sizeof(void *), "setup() takes as many addresses");
 static const struct dl_table *torch_table;
-static PyObject *version_attribute; /* torch.Tensor._version, as the type has it */
-static descrgetfunc version_get;
 static PyObject *call_type;
 
 /* --- the callable ------------------------------------------------------------------------------------------------- */
@@ -47,8 +43,10 @@ static void runner_free(struct runner *r)
     if (!r)
         return;
     weft.execution_destroy(r->execution);
-    for (Py_ssize_t i = 0; r->seen && i < r->inputs; i++)
+    for (Py_ssize_t i = 0; r->seen && i < r->inputs; i++) {
         Py_XDECREF(r->seen[i].tensor);
+        Py_XDECREF(r->seen[i].storage);
+    }
     free(r->seen);
     free(r->bound);
     free(r->placed);
@@ -98,44 +96,12 @@ static void runner_give(Call *c, struct runner *r)
 static int weights_same(const Call *c, PyObject *list)
 {
     for (Py_ssize_t i = 0; i < c->weight_count; i++) {
-        const struct weight *w = &c->weights[i];
-        if (PyList_GetItem(list, w->argument) != w->tensor)
+        if (PyList_GetItem(list, c->weights[i].argument) != c->weights[i].tensor)
             return PyErr_Occurred() ? -1 : 0;
-        PyObject *version = version_get(version_attribute, w->tensor, (PyObject *)Py_TYPE(w->tensor));
-        if (!version)
-            return -1;
-        const long long number = PyLong_AsLongLong(version);
-        Py_DECREF(version);
-        if (number != w->version)
+        if (!weight_same(&c->weights[i]))
             return 0;
     }
     return 1;
-}
-
-/* Has the array that is bound, of rank -1 if there is none, these extents and strides? */
-static int is_alike(const struct weft_tensor *t, int rank, const int64_t *extent, const int64_t *stride)
-{
-    int same = t->rank == rank;
-    for (int a = 0; same && a < rank; a++)
-        same = t->extent[a] == extent[a] && t->stride[a] == stride[a];
-    return same;
-}
-
-/* Is this the tensor that was bound to a static input last, with the elements that it had then? If not, it is
- * remembered; what has no version never is. */
-static int is_as_seen(struct seen *s, PyObject *tensor)
-{
-    PyObject *version = version_get(version_attribute, tensor, (PyObject *)Py_TYPE(tensor));
-    const long long number = version ? PyLong_AsLongLong(version) : -1;
-    Py_XDECREF(version);
-    if (version && s->tensor && PyWeakref_GetObject(s->tensor) == tensor && s->version == number)
-        return 1;
-    PyObject *old = s->tensor;
-    s->tensor = version ? PyWeakref_NewRef(tensor, NULL) : NULL;
-    s->version = number;
-    Py_XDECREF(old);
-    PyErr_Clear();
-    return 0;
 }
 
 /* Binds input i of a runner to an array, at the price of what changed: nothing, its address, or all. `same`: its
@@ -143,8 +109,8 @@ static int is_as_seen(struct seen *s, PyObject *tensor)
 static int bind_input(struct runner *r, Py_ssize_t i, int32_t dtype, const struct dl_tensor *d, int same)
 {
     struct weft_tensor *const t = &r->bound[i];
-    void *const data = (char *)d->data + d->byte_offset;
-    if (is_alike(t, d->ndim, d->shape, d->strides)) {
+    void *const data = tensor_data(d);
+    if (tensor_alike(t, d->ndim, d->shape, d->strides)) {
         if (t->data == data && same)
             return WEFT_OK;
         const int status = weft.rebind_input(r->execution, (size_t)i, data);
@@ -171,14 +137,9 @@ static int bind_inputs(const Call *c, struct runner *r, PyObject *list)
     for (Py_ssize_t i = 0; i < c->input_count; i++) {
         struct dl_tensor d;
         PyObject *object = PyList_GetItem(list, c->inputs[i].argument);
-        if (!object || torch_table->tensor_from_object(object, &d) != 0) {
-            PyErr_Clear();
+        if (!tensor_read(object, c->inputs[i].dtype, &d))
             return 0;
-        }
-        const struct dl_type want = weft_dl_types[c->inputs[i].dtype];
-        if (d.device.type != DL_CPU || d.dtype.code != want.code || d.dtype.bits != want.bits || d.ndim > WEFT_MAX_RANK)
-            return 0;
-        const int same = !c->inputs[i].is_static || is_as_seen(&r->seen[i], object);
+        const int same = !c->inputs[i].is_static || seen_same(&r->seen[i], object, tensor_data(&d));
         if (bind_input(r, i, c->inputs[i].dtype, &d, same) != WEFT_OK)
             return 0;
     }
@@ -208,7 +169,7 @@ static int bind_output(Call *c, struct runner *r, Py_ssize_t i)
         return -1;
     }
     t.data = (char *)r->made[i]->tensor.data + r->made[i]->tensor.byte_offset;
-    const int status = is_alike(placed, t.rank, t.extent, t.stride)
+    const int status = tensor_alike(placed, t.rank, t.extent, t.stride)
                            ? weft.rebind_output(r->execution, (size_t)i, t.data)
                            : weft.bind_output(r->execution, (size_t)i, &t);
     *placed = t;
@@ -454,13 +415,10 @@ static PyObject *setup(PyObject *module, PyObject *args)
     const struct dl_table *table = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
     if (!table)
         return NULL;
-    version_get = (descrgetfunc)PyType_GetSlot(Py_TYPE(version), Py_tp_descr_get);
-    if (table->major != 1 || !table->managed_to_object || !table->tensor_from_object || !version_get)
+    if (table->major != 1 || !table->managed_to_object || !table->tensor_from_object || read_setup(table, version) != 0)
         return PyErr_Format(PyExc_ImportError, "torch's table of DLPack functions, version %u.%u, is of another kind",
                             table->major, table->minor);
     torch_table = table;
-    Py_INCREF(version);
-    version_attribute = version;
     for (size_t i = 0; i < FUNCTIONS; i++)
         memcpy((char *)&weft + i * sizeof(void *), &(uintptr_t){(uintptr_t)a[i]}, sizeof(void *));
     return Py_BuildValue("II", table->major, table->minor);

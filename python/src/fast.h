@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fast.h: what a call of a plan holds (fast.c), and how it is filled in from tuples (fast_read.c). */
+/* fast.h: what a call of a plan holds (fast.c), and what is read from Python: the tuples that it is filled in
+ * from, and tensors (fast_read.c). */
 #ifndef WEFT_FAST_H
 #define WEFT_FAST_H
 
@@ -7,6 +8,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "dlpack.h"
 #include "pool.h"
 
 struct weft_execution;
@@ -19,8 +21,19 @@ struct output {
 };
 struct input { Py_ssize_t argument; int32_t dtype; int is_static; };
 /* Of a static input: what was bound last. */
-struct seen { PyObject *tensor; /* a weak reference, or NULL */ long long version; };
-struct weight { Py_ssize_t argument; PyObject *tensor; long long version; };
+struct seen {
+    PyObject *tensor, *storage; /* weak references, or NULL */
+    long long version;
+    const void *data;
+};
+/* A frozen argument, and which elements it had. `stale` keeps its storage (weft/torch/freeze.py), so that no other
+ * comes to lie at that address. */
+struct weight {
+    Py_ssize_t argument;
+    PyObject *tensor;
+    long long version;
+    struct weft_tensor at;
+};
 enum result_kind { RESULT_OUTPUT, RESULT_ARGUMENT, RESULT_VALUE };
 struct result { enum result_kind kind; Py_ssize_t index; PyObject *value; };
 
@@ -51,6 +64,22 @@ typedef struct {
     struct runner *free;
 } Call;
 
+/* Takes what the functions below need: torch's table, and torch.Tensor._version as the type has it. -1: it is no
+ * getter. */
+int read_setup(const struct dl_table *table, PyObject *version);
+
+/* Reads a tensor: 1; 0: it is none in memory of the CPU that has this dtype. */
+int tensor_read(PyObject *object, int32_t dtype, struct dl_tensor *ret_tensor);
+void *tensor_data(const struct dl_tensor *d);
+/* Has the array, of rank -1 if there is none, these extents and strides? */
+int tensor_alike(const struct weft_tensor *t, int rank, const int64_t *extent, const int64_t *stride);
+
+/* Has the weight the elements that it had? */
+int weight_same(const struct weight *w);
+/* Is this the tensor that was bound to a static input last, with the elements that it had at this address? If not, it
+ * is remembered; what has no version never is. How they lie, the caller compares. */
+int seen_same(struct seen *s, PyObject *tensor, const void *data);
+
 /* The bytes from the first element of an array to behind its last; at least 1. */
 size_t call_bytes(const struct weft_tensor *like);
 
@@ -58,7 +87,7 @@ size_t call_bytes(const struct weft_tensor *like);
  *   inputs   (argument, dtype, is it static?)
  *   outputs  (dtype, extents, strides), -1 where they depend on the arguments
  *   results  (kind, index, value)
- *   weights  (argument, tensor, version)
+ *   weights  (argument, tensor, version, address, dtype, extents, strides)
  * -1 with an exception; what was filled in until then stays the call's, whose deallocator lets go of it. */
 int call_read(Call *c, PyObject *inputs, PyObject *outputs, PyObject *results, PyObject *weights);
 

@@ -2,7 +2,7 @@
 """A process of test_cache.py: compiles a small model, compares it with eager, and prints what the reports say.
 
 usage: cache_worker.py inference|live|training|dynamic|constants|random|views|whole|eager|autocast JSON, of the
-object {"seed", "threads", "options", "gelu", "update", "updates", "precompile", "version"}, all optional"""
+object {"seed", "threads", "options", "gelu", "update", "updates", "assign", "precompile", "version"}, all optional"""
 
 from __future__ import annotations
 
@@ -67,7 +67,10 @@ def compare(what: str, model: Model, function, given: dict) -> bool:
         with torch.no_grad():
             right &= equal(function(x), model(x))
             for _ in range(given.get("updates", int(given.get("update", False)))):
-                model.second.weight.mul_(-1.25)
+                if given.get("assign"):
+                    model.second.weight.data = model.second.weight * -1.25
+                else:
+                    model.second.weight.mul_(-1.25)
                 right &= equal(function(x), model(x))
     return right
 

@@ -57,6 +57,7 @@ def test_changed_weights(caches):
     assert other == {"aot": "hit", "cache": "miss: there is no file of this plan", "right": True}
     assert run(caches, seed=1) == HIT
     assert run(caches, update=True)["right"]  # a weight changes after the plan was loaded
+    assert run(caches, update=True, assign=True)["right"]
 
 
 def test_weights_that_keep_changing_become_arguments(caches):
@@ -225,6 +226,8 @@ def test_without_tracing_other_weights(caches):
     run(caches, precompile=True)
     other = run(caches, precompile=True, seed=1, updates=5)
     assert other["right"] and other["traced"] == 0 and "miss" in other["cache"]
+    other = run(caches, precompile=True, updates=5, assign=True)
+    assert other["right"] and other["traced"] == 0
 
 
 def test_without_tracing_another_version(caches):

@@ -7,6 +7,7 @@ import copy
 import ctypes
 import gc
 import threading
+import warnings
 import weakref
 
 import pytest
@@ -18,6 +19,7 @@ from weft import _c
 from weft.torch import reports
 from weft.torch.call import PlanCall
 from weft.torch.freeze import MOST_CHANGES
+from weft.torch.partition import WeftGraphWarning
 
 
 @pytest.fixture
@@ -187,7 +189,8 @@ def test_transposed_and_sliced_weights(x, call):
 
 
 @torch.no_grad()
-def test_shared_by_threads(linear, x):
+@pytest.mark.parametrize("assign", [False, True])
+def test_shared_by_threads(linear, x, assign):
     """Threads call while the weights change; each result is that of some weights that there were."""
     run = compiled(linear)
     run(x)
@@ -205,7 +208,10 @@ def test_shared_by_threads(linear, x):
     for t in threads:
         t.start()
     for _ in range(2):
-        linear.bias.add_(1)
+        if assign:
+            linear.bias.data = linear.bias + 1
+        else:
+            linear.bias.add_(1)
     for t in threads:
         t.join()
     assert not wrong
@@ -232,6 +238,130 @@ def test_let_go(linear, x):
     reports.clear()
     gc.collect()
     assert old() is None
+
+
+# --- assignments to .data, which move no counter
+
+
+def vector(linear: nn.Linear) -> None:
+    nn.utils.vector_to_parameters(torch.randn(20), linear.parameters())
+
+
+def matrix(linear: nn.Linear) -> None:
+    linear.weight.data = torch.randn(4, 4)
+
+
+def turn(linear: nn.Linear) -> None:
+    linear.weight.data = linear.weight.data.t()  # of the same memory
+
+
+def round_to_half(linear: nn.Linear) -> None:
+    linear.half()
+    linear.float()
+
+
+def round_in_inference_mode(linear: nn.Linear) -> None:
+    with torch.inference_mode():
+        linear.half()
+        linear.float()
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("change", [vector, matrix, turn, round_to_half, round_in_inference_mode])
+def test_assigned_data_is_seen(linear, x, call, change):
+    run = compiled(linear, call)
+    same(run(x), linear(x))
+    for _ in range(MOST_CHANGES + 3):
+        change(linear)
+        same(run(x), linear(x))
+        same(run(x), linear(x))
+    assert 2 <= len(reports) <= MOST_CHANGES + 2
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("change", [matrix, turn])
+def test_assigned_data_is_seen_without_guards(linear, x, call, change):
+    run = compiled(linear, call)
+    run(x)
+    with torch.compiler.set_stance(skip_guard_eval_unsafe=True):
+        change(linear)
+        same(run(x), linear(x))
+
+
+@torch.no_grad()
+def test_assigned_data_in_a_graph_that_is_cut(linear, x, call):
+    run = compiled(nn.Sequential(linear, Fourier(), linear), call)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", WeftGraphWarning)
+        for change in vector, matrix, round_to_half:
+            same(run(x), linear(Fourier()(linear(x))))
+            change(linear)
+        same(run(x), linear(Fourier()(linear(x))))
+    assert not reports[0].whole
+
+
+class Fourier(nn.Module):
+    def forward(self, x):
+        return torch.fft.fft(x).real
+
+
+@torch.no_grad()
+def test_assigned_data_of_tied_weights(x, call):
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b, self.c = (nn.Linear(4, 4) for _ in range(3))
+            self.b.weight = self.a.weight
+            self.c.weight = nn.Parameter(self.a.weight.data)  # another tensor of the same memory
+
+        def forward(self, x):
+            return self.c(self.b(self.a(x)))
+
+    model = Tied()
+    run = compiled(model, call)
+    for layer in model.a, model.b, model.c:
+        same(run(x), model(x))
+        matrix(layer)
+    same(run(x), model(x))
+    assert len(reports) == 4
+
+
+@torch.no_grad()
+def test_memory_is_not_taken_again(linear, x, call):
+    """The old memory stays until the change was seen, also where the plan has copied it, and is let go then."""
+    run = compiled(linear, call)
+    linear.weight.data = torch.randn(6, 9)[1:5, 2:6]
+    run(x)
+    for change in range(MOST_CHANGES + 2):
+        old = weakref.ref(linear.weight.untyped_storage())
+        linear.weight.data = torch.randn(6, 9)[1:5, 2:6]
+        assert (old() is not None) == (change <= MOST_CHANGES)
+        same(run(x), linear(x))
+        reports.clear()
+        gc.collect()
+        assert old() is None
+
+
+@torch.no_grad()
+def test_memory_of_static_weights_that_is_taken_again(layers, call):
+    x, memory = torch.randn(1, 8, 6, 6), bytearray(4 * 16 * 8 * 3 * 3)
+    run = keep_changing(layers, x, call)
+    for _ in range(3):
+        layers[0].weight.data = torch.frombuffer(memory, dtype=torch.float32).view(16, 8, 3, 3)
+        close(run(x), layers(x))
+        layers[0].weight.data = torch.empty(0)
+        torch.frombuffer(memory, dtype=torch.float32).copy_(torch.randn(16 * 8 * 3 * 3))
+
+
+@torch.no_grad()
+def test_unchanged_weights_keep_their_plan(linear, x, call):
+    run = compiled(linear, call)
+    for _ in range(3):
+        run(x)
+        linear.weight.data.t_()  # of another tensor
+        linear.weight.data = linear.weight.data
+        gc.collect()
+    assert len(reports) == 1
 
 
 # --- weights in a file
@@ -279,6 +409,22 @@ def test_offloaded_weights_can_be_written_to(folder):
     assert not torch.allclose(model(x), before)
     model.load_state_dict(large().state_dict())
     same(run(x), before)
+
+
+@torch.no_grad()
+def test_data_of_offloaded_weights(folder):
+    """They are watched where they are now; the memory where they were is let go."""
+    model = large()
+    old = weakref.ref(model[0].weight.untyped_storage())
+    run, x = offloaded(model)
+    assert old() is None
+    run(x)
+    assert len(reports) == 1
+    model[0].weight.data = -model[0].weight.data
+    same(run(x), model(x))
+    assert [r.offload for r in reports] == ["1 MiB", "0 MiB"]
+    run(x)
+    assert len(reports) == 2
 
 
 @torch.no_grad()

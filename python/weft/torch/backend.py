@@ -23,7 +23,7 @@ from ..warn import warn
 from . import aot_cache, fast, offload
 from .cache import Cache, default_folder
 from .call import Assemble, boxed, python_call
-from .freeze import Watch, Weight, can_freeze, frozen_arguments
+from .freeze import Watch, Weight, can_freeze, frozen_arguments, watched
 from .lower import Refuse
 from .origin import Origin
 from .partition import Unboxed, WeftGraphWarning, partition
@@ -166,7 +166,7 @@ class Graphs:
             frozen = self.weights()
             self.frozen = tuple(frozen)
         with torch._dynamo.utils.preserve_rng_state(), torch.utils._python_dispatch._disable_current_modes():
-            run = Watch(self.once, frozen).entry() if frozen else self.once((), None)
+            run = Watch(self.once, frozen).entry() if frozen else self.once({}, None)[0]
         # torch wraps what runs backward, and keeps attributes of functions alone
         return boxed(run) if self.kind == "backward" else run
 
@@ -181,19 +181,24 @@ class Graphs:
             frozen = {i: t for i, t in frozen.items() if not any(map(is_symbolic, holders[i].meta["val"].shape))}
         return frozen
 
-    def once(self, weights: tuple[Weight, ...], stale: Callable | None,
-             static: frozenset[int] = frozenset()) -> Callable:
+    def once(self, frozen: dict[int, torch.Tensor], stale: Callable | None,
+             static: frozenset[int] = frozenset()) -> tuple[Callable, tuple[Weight, ...]]:
+        """As Watch has it."""
         self.report = report = Report(self.kind, self.nodes, self.origin, aot=self.aot)
         if self.options.report:
             reports.add(report)
         start = time.perf_counter()
-        tensors = {w.argument: w.tensor for w in weights}
-        if self.options.offload and weights:
-            report.offload = offload.offload(tensors.values(), self.cache.folder or default_folder())
+        if self.options.offload and frozen:
+            report.offload = offload.offload(frozen.values(), self.cache.folder or default_folder())
+        weights = watched(frozen)  # where they are now
+        return self.made(report, frozen, weights, stale, static, start), weights
+
+    def made(self, report: Report, frozen: dict[int, torch.Tensor], weights: tuple[Weight, ...],
+             stale: Callable | None, static: frozenset[int], start: float) -> Callable:
         try:
-            program, translation = self.program(tensors)
+            program, translation = self.program(frozen)
             if program:
-                return self.plan(program, report, tensors, weights, stale, static, time.perf_counter() - start)
+                return self.plan(program, report, frozen, weights, stale, static, time.perf_counter() - start)
         except (Refuse, Error) as problem:
             self.whole = False
             return self.eager(str(problem), report)

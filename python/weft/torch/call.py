@@ -18,6 +18,7 @@ from .. import _c
 from ..errors import BindingError
 from ..warn import warn
 from .dtypes import WEFT_DTYPES
+from .elements import Elements
 from .program import Program, Result
 
 
@@ -41,7 +42,7 @@ class PlanCall:
     def __init__(self, plan, program: Program, static: frozenset[int] = frozenset()):
         self.plan, self.program, self.static = plan, program, static
         self.free: list[C.c_void_p] = []
-        self.seen: dict[int | None, dict[int, tuple]] = {}  # by execution and input: a weak reference, and facts
+        self.seen: dict[int | None, dict[int, tuple[weakref.ref, Elements]]] = {}  # by execution and input
         self.byte = C.create_string_buffer(1)
 
     def __del__(self):
@@ -90,12 +91,12 @@ class PlanCall:
     def _as_seen(self, execution, k: int, tensor: torch.Tensor) -> bool:
         """Is this the tensor that was bound to the input last, where it was and with the elements that it had?"""
         seen = self.seen.setdefault(execution.value, {})
-        reference, known = seen.pop(k, (lambda: None, None))
+        reference, elements = seen.pop(k, (lambda: None, None))
         if tensor.is_inference():
             return False
-        facts = tensor._version, tensor.data_ptr(), tensor.shape, tensor.stride()
-        seen[k] = weakref.ref(tensor), facts
-        return reference() is tensor and known == facts
+        as_seen = reference() is tensor and elements.are_of(tensor)
+        seen[k] = (reference, elements) if as_seen else (weakref.ref(tensor), Elements.of(tensor))
+        return as_seen
 
     def _run_on_copies(self, execution, args: list, made: list[torch.Tensor]) -> None:
         """Arguments that lie otherwise than they did when the graph was traced, or over each other, are copied."""

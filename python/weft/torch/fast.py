@@ -14,6 +14,7 @@ import torch
 
 from .. import _c
 from .call import Assemble, PlanCall, boxed
+from .dtypes import WEFT_DTYPES
 from .freeze import Weight
 from .program import Program
 
@@ -54,8 +55,14 @@ def fast_call(plan, program: Program, weights: tuple[Weight, ...], stale: Callab
         recipe = tuple((KINDS["output"], i, None) for i in range(len(program.specs)))
     call = fast.make(
         plan, plan.handle.value, tuple((i.argument, i.dtype, i.of(static)) for i in program.inputs), program.specs,
-        recipe, weights if simple else (), Other(plan, program, simple, static), stale)
+        recipe, tuple(map(facts, weights)) if simple else (), Other(plan, program, simple, static), stale)
     return call if simple else boxed(Assemble(call, program))
+
+
+def facts(w: Weight) -> tuple:
+    """What the call in C compares; ``stale`` keeps the storage."""
+    e = w.elements
+    return w.argument, w.tensor, e.version, e.address, WEFT_DTYPES[e.dtype], tuple(e.shape), e.stride
 
 
 class Other:

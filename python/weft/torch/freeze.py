@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weights as constants of a plan, watched: a plan whose weights have changed is made anew.
 
-A weight has changed if the module holds another tensor in its place, or if its version counter has moved, which every
-operation in place does (optimizers, load_state_dict, add_). Writes through ``.data``, and from numpy or C, move no
-counter and are not seen; after these call ``torch.compiler.reset()``, or compile with ``options={"freeze": False}``.
+A weight has changed if the module holds another tensor in its place, if its version counter has moved, which every
+operation in place does (optimizers, load_state_dict, add_), or if its elements lie elsewhere or otherwise, as behind
+``p.data = tensor`` (vector_to_parameters, half, float). Elements written through ``.data`` (``p.data.add_(1)``,
+``p.data[0] = 1``), and from numpy or C, change none of these and are not seen: results are then those of the old
+elements or of both. After such writes call ``torch.compiler.reset()``, or compile with ``options={"freeze": False}``.
 Tensors made in inference mode have no counter and are never frozen.
 """
 
@@ -16,6 +18,8 @@ from typing import NamedTuple
 import torch
 
 from . import dtypes
+from .call import boxed
+from .elements import Elements
 
 #: after so many changes the weights of a graph are arguments: they are being trained, not served
 MOST_CHANGES = 3
@@ -64,35 +68,36 @@ def can_freeze(t: torch.Tensor) -> bool:
 
 
 class Weight(NamedTuple):
-    """A frozen argument, with the version that its plan has read."""
+    """A frozen argument, with the elements that its plan has read."""
 
     argument: int
     tensor: torch.Tensor
-    version: int
+    storage: torch.UntypedStorage  #: kept, so that no other comes to lie at its address
+    elements: Elements
+
+
+def watched(frozen: dict[int, torch.Tensor]) -> tuple[Weight, ...]:
+    """To be asked for before elements are read, so that what is written meanwhile is seen."""
+    return tuple(Weight(i, t, t.untyped_storage(), Elements.of(t)) for i, t in frozen.items())
 
 
 class Watch:
     """Runs a compiled graph and compiles it anew when its weights have changed.
 
-    ``compile(weights, stale, static)`` takes a tuple of Weight and returns a callable of one list. One that has
-    ``forward_to`` compares its weights itself, in C, and calls ``stale`` when one has changed; for others ``Watch``
-    compares. ``static``: arguments that are inputs of the plan, and that the call binds when they have changed."""
+    ``compile(frozen, stale, static)`` takes tensors by argument and returns a callable of one list, with a tuple of
+    Weight. One that has ``forward_to`` compares these itself, in C, and calls ``stale`` when one has changed; for
+    others ``Watch`` compares. ``static``: arguments that are inputs of the plan, and that the call binds when they have
+    changed."""
 
     def __init__(self, compile: Callable, frozen: dict[int, torch.Tensor]):  # noqa: A002
         self.compile, self.changes = compile, 0
-        self._boxed_call = True
         self.lock = threading.Lock()
-        self._take(frozen)
+        self.state = self.compile(frozen, self.stale, frozenset())  # together, since another thread may be calling
         self.first = self.state[0] if hasattr(self.state[0], "forward_to") else None  # which lets go of its plan
 
     def entry(self) -> Callable:
-        """What is to be called."""
-        return self.first or self
-
-    def _take(self, frozen: dict[int, torch.Tensor], static: frozenset[int] = frozenset()) -> None:
-        weights = tuple(Weight(i, t, t._version) for i, t in frozen.items())  # versions before elements are read
-        # together, since another thread may be calling
-        self.state = self.compile(weights, self.stale, static), weights
+        """What is to be called. torch copies attributes of callables, and would keep the first plan with them."""
+        return self.first or boxed(self)
 
     def __call__(self, args: list):
         run, weights = self.state
@@ -107,7 +112,7 @@ class Watch:
                 given = {w.argument: args[w.argument] for w in weights}
                 freeze = self.changes <= MOST_CHANGES and all(can_freeze(t) for t in given.values())
                 static = frozenset(i for i, t in given.items() if t.dim() >= STATIC_RANK and not freeze)
-                self._take(given if freeze else {}, static)
+                self.state = self.compile(given if freeze else {}, self.stale, static)
                 run = self.state[0]
                 if self.first:
                     self.first.forward_to(run)
@@ -115,5 +120,5 @@ class Watch:
 
 
 def changed(args: Sequence, weights: Sequence[Weight]) -> bool:
-    """Is one of these arguments another tensor than it was, or has it been written to?"""
-    return any(args[w.argument] is not w.tensor or w.tensor._version != w.version for w in weights)
+    """Is one of these arguments another tensor than it was, or has it other elements?"""
+    return any(args[w.argument] is not w.tensor or not w.elements.are_of(w.tensor) for w in weights)
