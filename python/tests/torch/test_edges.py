@@ -311,3 +311,12 @@ def test_pooled_channels_last_with_changing_batch(call):
             x = torch.randn(batch, 3, 16, 16).to(memory_format=torch.channels_last)
             same(run(x), model(x), rtol=1e-4, atol=1e-5)
     assert reports[-1].whole
+
+
+@pytest.mark.parametrize(("length", "dilation", "padding"), [(1, 5, 3), (2, 3, 2), (3, 5, 4), (1, 3, 1)])
+def test_phases_of_few_elements(length, dilation, padding):
+    """Pads that take more elements off one side than there are."""
+    layer = nn.ConvTranspose1d(1, 1, 2, stride=2, dilation=dilation, padding=padding, output_padding=1).double()
+    x = torch.randn(1, 1, length, dtype=torch.float64)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(layer)(x), layer(x))
