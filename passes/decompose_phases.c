@@ -89,7 +89,7 @@ static weft_val taps_of(struct weft_builder *b, weft_val mirror, const struct ax
 }
 
 /* x without the elements that a negative pad takes off; the pads that are left, all befores first. Of an axis that one
- * side takes elements off both sides are padded here: what one side leaves may be less than nothing without the other. */
+ * side takes elements off both are padded here: what one side leaves may be less than nothing without the other. */
 static weft_val padded_for(struct weft_builder *b, weft_val x, const struct phase *phase, unsigned spatial,
                            weft_dim *pad)
 {
