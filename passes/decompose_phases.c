@@ -50,12 +50,8 @@ static bool axis_of(const struct weft_graph *g, weft_node n, unsigned i, struct 
 /* Result stride · a + f sees x at a + (f + pad - dilation · t) / stride for those t for which that is whole. */
 static struct phase phase_of(const struct axis *axis, int64_t f)
 {
-    struct phase p = {.step = axis->stride, .gap = axis->dilation};
-    for (int64_t common = 2; common <= p.gap && common <= p.step;)
-        if (p.gap % common == 0 && p.step % common == 0)
-            p.gap /= common, p.step /= common;
-        else
-            common++;
+    const int64_t common = weft_gcd(axis->stride, axis->dilation);
+    struct phase p = {.step = axis->stride / common, .gap = axis->dilation / common};
     const int64_t at = f + axis->pad;
     while (p.first < p.step && (at - axis->dilation * p.first) % axis->stride)
         p.first++;

@@ -13,13 +13,13 @@
 
 #include "kernels/kernels.h"
 
-/* Number `at` of an index array as 64 bits; what is larger is the largest. */
 /* An index from the end where it is negative; one beyond either end means the nearest element. */
 static inline int64_t weft_gather_nearest(int64_t index, int64_t extent)
 {
     index = index < 0 ? index + extent : index;
     return index < 0 ? 0 : index < extent ? index : extent - 1;
 }
+/* Number `at` of an index array as 64 bits; what is larger is the largest. */
 static inline int64_t weft_gather_number(int dtype, const void *index, int64_t at)
 {
     switch (dtype) {

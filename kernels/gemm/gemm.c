@@ -6,7 +6,9 @@
  *   A      is read in place, six rows at a time, when k is its unit stride; else a band of mc rows is copied to
  *          scratch.
  *   B      is read from panels of columns. They are packed ahead (constants), copied to scratch nc columns at a time
- *          (columns that are not contiguous, or enough rows to pay for the copy), or B is read in place.
+ *          (columns that are not contiguous, or enough rows to pay for the copy), or B is read in place. Wide tiles
+ *          copy the panel behind theirs while they sum (gemm_copy.h): then there are two blocks, and k is cut so that
+ *          both stay in the second-level cache.
  *          Up to eight rows multiply by columns that are lines along k as they turn them in registers.
  *   kc     A panel of kc x columns stays in the second-level cache while all rows pass it: so k is cut only where half
  *          of that cache would not hold one, since each cut reads and writes C once more. Of a constant B in wide
@@ -36,8 +38,7 @@ enum {
     CACHE = 1 << 20, LEAST_CACHE = 128 << 10, MOST_CACHE = 4 << 20, /* bytes of second-level cache: within_cache */
     BAND_ROWS = 192, /* of packed A: with BAND_DEPTH, 384 KiB beside the panel of B */
     BAND_DEPTH = 512,
-    SPREAD_DEPTH = 1024, /* of a B whose next panel tiles copy, */
-    SPREAD_COLUMNS = 65, /* which it has, of as many columns as tiles that copy have */
+    SPREAD_DEPTH = 1024, /* of a B whose next panel tiles copy */
     BAND_COLUMNS = 1024, /* of packed B where A is packed too, and would be once more for each block */
     PLACE_ROWS = 96,     /* of A in place: with most of a panel they stay in the second-level cache */
     MOST_PLACE_ROWS = 192,
@@ -311,7 +312,7 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     const bool flat_far = l->c_col == 1 && !l->aside && l->k > THIN_K && l->k <= FETCH_K && l->n > kernel->columns &&
                  g->batch * l->m * l->n > weft_gemm_within_cache(g, FAR) && kernel->columns == WEFT_GEMM_COLUMNS;
     l->spreads = l->pack_b && !l->expands && !weft_gemm_makes_b(g) && (l->b_col == 1 || l->b_row == 1) &&
-                 kernel->columns == WEFT_GEMM_COLUMNS && l->n >= SPREAD_COLUMNS && !l->aside;
+                 kernel->columns == WEFT_GEMM_COLUMNS && l->n > kernel->columns && !l->aside;
     choose_prefetches(g, l);
     l->mc = l->m, l->nc = l->pack_b ? kernel->columns : l->n;
     l->kc = weft_gemm_within_cache(g, kernel->depth);
@@ -348,7 +349,7 @@ static void choose_blocks(const struct weft_gemm *g, struct weft_gemm_loops *l)
     const int64_t longest = larger(1, g->slices > 1 ? weft_pieces(l->k, g->slices) : l->k);
     l->kc = larger(1, weft_pieces(longest, weft_pieces(longest, larger(1, l->kc))));
     l->mc = rounded(smaller(l->mc, l->m), l->rows);
-    l->two_blocks = l->spreads && l->nc == kernel->columns && (l->nc < l->n || l->kc < longest);
+    l->two_blocks = l->spreads && l->nc == kernel->columns;
 }
 
 struct weft_gemm_space weft_gemm_space_of(const struct weft_gemm *g, int64_t row)

@@ -92,14 +92,14 @@ static struct weft_gemm_wanted next_step_share(const struct weft_gemm_work *w, c
 
 /* B is copied, and too large for half of L2: while panel j is multiplied, tiles prefetch the source of the next copy,
  * which is the next panel of this block (by the first band, which copies them), the next band of A, or the first panel
- * of the next block. */
+ * of the next block. Of a panel that tiles copy, the copy prefetches the source. */
 static struct weft_gemm_wanted next_copy(const struct weft_gemm_work *w, const struct weft_gemm_block *of, int64_t j)
 {
     const struct weft_gemm_loops *const l = w->l;
     const int64_t next = j + w->gemm->kernel->columns;
-    const bool copies = of->tile == of->first_tile, ends = is_last(w, of) && of->column_end == w->column_end;
     int64_t column, depth;
-    const bool more = weft_gemm_block_behind(w, of, &column, &depth);
+    const bool copies = of->tile == of->first_tile, more = weft_gemm_block_behind(w, of, &column, &depth);
+    const bool ends = of->tile_end == w->tile_end && !more;
     if (!l->spreads && next < of->column_end && copies)
         return panel(w, next, of->depth, of->k);
     if (ends) /* a panel that had another one to prefetch left this to the last */
@@ -108,7 +108,7 @@ static struct weft_gemm_wanted next_copy(const struct weft_gemm_work *w, const s
         return nothing;
     if (of->tile_end < w->tile_end)
         return next_band(w, of);
-    return more && !l->two_blocks ? panel(w, column, depth, smaller(l->kc, w->k_end - depth)) : nothing;
+    return !l->two_blocks ? panel(w, column, depth, smaller(l->kc, w->k_end - depth)) : nothing;
 }
 
 /* The next panel of a B that is packed, be it the first one again for the next band or block of k; behind the last one

@@ -68,11 +68,11 @@ struct weft_gemm_wanted weft_gemm_want(const struct weft_gemm_work *w, const str
 bool weft_gemm_ask(const struct weft_gemm_loops *l, const struct weft_gemm_wanted *wanted, int64_t k, int64_t t,
                    int64_t tiles, bool from_c, struct weft_gemm_last *ret);
 
-/* --- gemm_copies.c --- */
+/* --- gemm_scratch.c --- */
 
 /* Of a block: sees to it that the rows of A of a band, and the panel of B at a column, are in scratch memory. The first
- * band takes all panels. */
-void weft_gemm_take_band(const struct weft_gemm_work *w, const struct weft_gemm_block *of);
-void weft_gemm_take_panel(const struct weft_gemm_work *w, const struct weft_gemm_block *of, int64_t column);
+ * band sees to all panels. */
+void weft_gemm_fill_band(const struct weft_gemm_work *w, const struct weft_gemm_block *of);
+void weft_gemm_fill_panel(const struct weft_gemm_work *w, const struct weft_gemm_block *of, int64_t column);
 
 #endif

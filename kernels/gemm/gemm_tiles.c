@@ -7,7 +7,8 @@
  *         for each panel of columns:                               B's panel is copied to scratch by the first band, or
  *           for each tile of rows:                                 read where it is; C stays in registers over kc terms
  *
- * Tiles prefetch what is read, or copied, behind their panel: gemm_ahead.c.
+ * Tiles prefetch what is read, or copied, behind their panel (gemm_ahead.c); wide ones copy the panel behind theirs
+ * (gemm_copy.h, gemm_scratch.c).
  *
  * Lines of a residual are not asked for ahead of a tile: in the way of the first loads of A and B they cost more (of
  * 3136 x 96 x 384 4 %, of 3136 x 64 x 256 10 %) than the tile waits for them in the end.
@@ -143,14 +144,14 @@ static void run_block(const struct weft_gemm_work *w, struct weft_gemm_block of)
         const int64_t row = weft_gemm_row_of(w, of.tile), row_end = weft_gemm_row_of(w, of.tile_end);
         const float *a = w->a + row * l->a_row + of.depth;
         if (w->band) {
-            weft_gemm_take_band(w, &of);
+            weft_gemm_fill_band(w, &of);
             a = w->band;
         }
         const bool hand = w->hand && of.depth + of.k == w->k_end && of.tile_end - of.tile == 1;
         waiting = band > 1 ? row : waiting;
         for (int64_t j = of.column, handed = j; j < of.column_end; j += whole) {
             if (w->block && of.tile == of.first_tile)
-                weft_gemm_take_panel(w, &of, j);
+                weft_gemm_fill_panel(w, &of, j);
             const float *const b = w->block      ? w->copies->panels + (j - of.column) * of.k
                                    : l->b_panels ? w->b + j * l->k + of.depth * whole
                                                  : w->b + of.depth * l->b_row + j * l->b_col;

@@ -19,8 +19,6 @@ _RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_\d+")  # what is behind a
 #: what reading torch's insides may end in where they are others than this expects
 UNEXPECTED = (AttributeError, TypeError, IndexError, KeyError)
 _LOCAL = re.compile(r"^[LG]\['(\w+)'\]")  # how dynamo writes the name of an argument or global
-
-
 _FRAME = re.compile(r'^\s*File "(.+)", line (\d+), in ', re.MULTILINE)  # of the stack that dynamo keeps, as text
 _INSIDE = (os.path.dirname(torch.__file__) + os.sep, STANDARD)
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_copies.c: the bands of A and the panels of B that are not read in place. A panel that is copied, and not made or
- * converted, the tiles of the one before have copied (gemm_copy.h). They could copy the next band of A, too: tried, and
- * no faster, since each of its columns is in another page. */
+/* gemm_scratch.c: the bands of A and the panels of B that are not read in place. A panel that is copied, and not made
+ * or converted, the tiles of the one before have copied (gemm_copy.h). They could copy the next band of A, too: tried,
+ * and no faster, since each of its columns is in another page. */
 #include "kernels/gemm/gemm_ahead.h"
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-void weft_gemm_take_band(const struct weft_gemm_work *w, const struct weft_gemm_block *of)
+void weft_gemm_fill_band(const struct weft_gemm_work *w, const struct weft_gemm_block *of)
 {
     const struct weft_gemm *g = w->gemm;
     const int64_t row = weft_gemm_row_of(w, of->tile), depth = of->depth;
@@ -59,7 +59,7 @@ static void begin_panel(const struct weft_gemm_work *w, const struct weft_gemm_b
     weft_gemm_copy_begin(&w->copies->next, tiles * weft_pieces(of->k, WEFT_AHEAD_TERMS));
 }
 
-void weft_gemm_take_panel(const struct weft_gemm_work *w, const struct weft_gemm_block *of, int64_t column)
+void weft_gemm_fill_panel(const struct weft_gemm_work *w, const struct weft_gemm_block *of, int64_t column)
 {
     struct weft_gemm_copies *const c = w->copies;
     const bool copied = c->next.panel != NULL;
